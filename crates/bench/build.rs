@@ -1,13 +1,10 @@
 //! Tells the library from which commit it is built, so that measurements can name it; collects the names of the edges
 //! that a fuzzed run can weaken; compiles the shim of peers in C and C++ if asked to.
 
-use spanlock_testkit::edges;
-use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::Command;
-use std::{env, fs};
 
 /// The sources whose named edges a fuzzed run can weaken.
+#[cfg(feature = "sim")]
 const FUZZED: [&str; 4] = [
     "../spanlock/src",
     "../workbench/src/baseline",
@@ -37,12 +34,19 @@ fn main() {
     ]);
     let commit = commit.unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env=SPANLOCK_COMMIT={commit}");
+    #[cfg(feature = "sim")]
     name_edges();
     #[cfg(feature = "cpp-peers")]
     cpp_peers();
 }
 
+#[cfg(feature = "sim")]
 fn name_edges() {
+    use spanlock_testkit::edges;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+    use std::{env, fs};
+
     let mut all = BTreeSet::new();
     for source in FUZZED {
         all.append(&mut edges::named_in(Path::new(source)).expect("the source is there"));

@@ -1,6 +1,6 @@
 /* An event loop, which must not block, moves blocks of a file between owners. A thread beside it holds ranges for a
- * while, as a backup does. The loop submits requests for ranges and sleeps in `poll`; the eventfd tells it what was
- * granted. A request that has waited too long is cancelled. */
+ * while, as a backup does. The loop submits requests for ranges and sleeps in `poll`; the numbers of those that are
+ * granted come by a pipe. A request that has waited too long is cancelled. */
 #define _POSIX_C_SOURCE 200809L
 #include <spanlock.h>
 
@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,38 +45,31 @@ static void *back_up(void *ready)
     return NULL;
 }
 
-/* Does what was granted, and says how many that was. */
-static int finish_granted(struct job *jobs)
+/* Does what was granted. */
+static void finish(struct job *jobs, spanlock_request granted)
 {
-    int finished = 0;
-    for (int i = 0; i < JOBS; i++) {
-        spanlock_token token;
-        int error;
-        if (jobs[i].request == 0)
-            continue;
-        error = spanlock_range_lock_take(lock, jobs[i].request, &token);
-        if (error == EINPROGRESS)
-            continue;
-        ensure(error, "take");
-        printf("block %d: granted\n", i); /* Here it would be moved. */
-        ensure(spanlock_range_lock_release(lock, &token), "release");
-        jobs[i].request = 0;
-        finished++;
-    }
-    return finished;
+    for (int i = 0; i < JOBS; i++)
+        if (jobs[i].request == granted) {
+            spanlock_token token;
+            ensure(spanlock_range_lock_take(lock, granted, &token), "take");
+            printf("block %d: granted\n", i); /* Here it would be moved. */
+            ensure(spanlock_range_lock_release(lock, &token), "release");
+            jobs[i].request = 0;
+        }
 }
 
 int main(void)
 {
-    int granted = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), left = JOBS;
-    struct pollfd polled = { granted, POLLIN, 0 };
+    int granted[2], left = JOBS;
+    struct pollfd polled = { -1, POLLIN, 0 };
     struct job jobs[JOBS];
     pthread_barrier_t ready;
     pthread_t backup;
-    if (granted < 0) {
-        perror("eventfd");
+    if (pipe(granted) != 0) {
+        perror("pipe");
         return EXIT_FAILURE;
     }
+    polled.fd = granted[0];
     ensure(spanlock_range_lock_create(&lock, NULL), "create");
     pthread_barrier_init(&ready, NULL, 2);
     ensure(pthread_create(&backup, NULL, back_up, &ready), "a thread");
@@ -91,13 +83,13 @@ int main(void)
             ensure(spanlock_range_lock_release(lock, &token), "release");
             left--;
         } else {
-            ensure(spanlock_range_lock_submit_eventfd(lock, jobs[i].range, SPANLOCK_EXCLUSIVE, granted,
-                                                      &jobs[i].request),
+            ensure(spanlock_range_lock_submit_fd(lock, jobs[i].range, SPANLOCK_EXCLUSIVE, granted[1],
+                                                 &jobs[i].request),
                    "submit");
         }
     }
     while (left > 0) {
-        uint64_t count;
+        spanlock_request request;
         if (poll(&polled, 1, 200) == 0) { /* Nothing for so long: the rest gives up. */
             for (int i = 0; i < JOBS; i++)
                 if (jobs[i].request != 0 && spanlock_range_lock_cancel(lock, jobs[i].request) == 0) {
@@ -107,13 +99,15 @@ int main(void)
                 }
             continue;
         }
-        if (read(granted, &count, sizeof count) != sizeof count)
+        if (read(granted[0], &request, sizeof request) != sizeof request)
             continue;
-        left -= finish_granted(jobs);
+        finish(jobs, request);
+        left--;
     }
     pthread_join(backup, NULL);
     pthread_barrier_destroy(&ready);
-    close(granted);
+    close(granted[0]);
+    close(granted[1]);
     ensure(spanlock_range_lock_destroy(lock), "destroy");
     return EXIT_SUCCESS;
 }

@@ -15,7 +15,7 @@ GONE, SHARED, MOVED, FLAGS = 1, 4, 8, 7
 SLOT_HELD, SLOT_SHARED, SLOT_PART = 1, 2, 64
 SLOT_SIZE, FIRST_CHUNK, CHUNKS = 256, 4, 24
 FIRST_OWNER = 1 << 31
-PARK = "spanlock::range::wait::waiter::Waiter::park"
+SLEEP = "spanlock::range::wait::waiter::Waiter::sleep"
 
 
 def read(address, size):
@@ -197,7 +197,7 @@ class Waiters(gdb.Command):
         frame, waiter = gdb.newest_frame(), None
         while frame is not None:
             name = frame.name() or ""
-            if waiter is None and name.startswith(PARK) and "until" not in name:
+            if waiter is None and name.startswith(SLEEP):
                 waiter = frame.read_var("self").dereference()
             elif waiter is not None:
                 lock = Waiters.lock_of(frame)

@@ -4,7 +4,7 @@
 //! ranges, and a request that wants all of these gets in only if those that run give way. A lock of the whole resource
 //! shows what that takes at least.
 
-use crate::target::Target;
+use crate::peers::AnyLock;
 use fastrand::Rng;
 use spanlock::range::raw::Mode;
 use spanlock_records::trial::run::Schedule;
@@ -29,7 +29,13 @@ enum Asks {
     Everything,
     /// A random unit of the thread's own part.
     Part,
+    /// A random one of [`BLOCKS`] blocks that the resource consists of: the range of W1 and W2 (P4 §4.3.1), of which
+    /// some meet.
+    Block,
 }
+
+/// Few, so that requests among eight threads meet now and then.
+const BLOCKS: u64 = 16;
 
 /// What threads do while they hold a range.
 #[derive(Debug, Clone, Copy)]
@@ -81,8 +87,8 @@ const SLEEP: Holds = Holds::Sleeps(Duration::from_millis(1));
 
 /// All cases. To add one, add a row.
 #[rustfmt::skip] // A table.
-pub static CASES: [Case; 9] = {
-    use Asks::{Everything, Part};
+pub static CASES: [Case; 10] = {
+    use Asks::{Block, Everything, Part};
     use Mode::{Exclusive as Write, Shared as Read};
     [
         case("writer-of-all/4-readers", threads(1, Write, Everything), threads(4, Read, Part)),
@@ -94,6 +100,7 @@ pub static CASES: [Case; 9] = {
         case("writer/6-readers-of-all-20us", threads(1, Write, Part), threads(6, Read, Everything).that(RUN)),
         case("reader/6-writers-of-all", threads(1, Read, Part), threads(6, Write, Everything)),
         case("writer-of-all/7-writers-of-all", threads(1, Write, Everything), threads(7, Write, Everything)),
+        case("writer/7-writers-of-16-blocks", threads(1, Write, Block), threads(7, Write, Block)),
     ]
 };
 
@@ -131,7 +138,7 @@ pub struct Waited {
 }
 
 /// Runs a case on a lock of that resource.
-pub fn run<T: Target>(lock: &T, resource: Resource, case: &Case, schedule: Schedule) -> Waited {
+pub fn run(lock: &dyn AnyLock, resource: Resource, case: &Case, schedule: Schedule) -> Waited {
     let Case { timed, others, .. } = case;
     let threads = timed.threads + others.threads;
     let run = crew::run(threads, schedule, &mut (), |thread, signal: &Signal| {
@@ -162,7 +169,7 @@ pub fn run<T: Target>(lock: &T, resource: Resource, case: &Case, schedule: Sched
 
 impl Party {
     /// Acquires and releases a range. Returns how long it had to wait.
-    fn acquire<T: Target>(&self, lock: &T, range: Range<u64>) -> Duration {
+    fn acquire(&self, lock: &dyn AnyLock, range: Range<u64>) -> Duration {
         match self.mode {
             Mode::Shared => self.hold(timed(|| lock.read(range))),
             Mode::Exclusive => self.hold(timed(|| lock.write(range))),
@@ -188,11 +195,17 @@ impl Party {
 impl Asks {
     fn draw(self, resource: Resource, thread: usize, threads: usize, rng: &mut Rng) -> Range<u64> {
         let units = resource.units;
-        let part = units / threads as u64;
-        let start = match self {
-            Self::Everything => return 0..units,
-            Self::Part => thread as u64 * part + rng.u64(..part),
-        };
-        start..start + 1
+        match self {
+            Self::Everything => 0..units,
+            Self::Part => {
+                let part = units / threads as u64;
+                let start = thread as u64 * part + rng.u64(..part);
+                start..start + 1
+            }
+            Self::Block => {
+                let block = rng.u64(..BLOCKS);
+                units * block / BLOCKS..units * (block + 1) / BLOCKS
+            }
+        }
     }
 }

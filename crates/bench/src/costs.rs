@@ -1,21 +1,24 @@
 //! The costs of locks beside throughput: memory, time without contention, and waiting.
 
 use crate::among::{self, Waited};
-use crate::many_locks::Many;
+use crate::many_locks::{self, Many};
 use crate::memory::{self, Allocated};
 use crate::owners::{Case, OWNED, Owned};
+use crate::peers::Readers;
+use crate::processor;
 use crate::provenance::cores;
 use crate::registry::Lock;
 use crate::rw::locks::Lock as RwLock;
-use crate::target::Readers;
 use crate::workload;
 use spanlock::range::raw::Mode;
 use spanlock_records::record::{
-    Among, HOLD, ManyLocks, Memory, Panel, Record, RwUncontended, Uncontended,
+    Among, HOLD, Kind, ManyLocks, Memory, Panel, Record, RwUncontended, Uncontended,
 };
-use spanlock_records::trial::arr::{Load, Pauses, Percent, Timing, Variant};
 use spanlock_records::trial::run::{Schedule, Trial};
+use spanlock_records::trial::setting::Resource;
+use spanlock_records::trial::settings::Settings;
 use spanlock_records::trial::times::AcquireTimes;
+use spanlock_workbench::arr::{Load, Variant};
 
 /// What a table says of read-modify-writes that nobody counted.
 const NOT_COUNTED: &str = "-";
@@ -32,7 +35,7 @@ pub fn memory(lock: &Lock, hold: usize, allocated: Allocated<'_>) -> Memory {
             skipped: Some(why.to_owned()),
             ..Memory::default()
         },
-        None => lock.measure.memory(lock.values, hold, allocated),
+        None => memory::run(|| lock.make(memory::RESOURCE), hold, allocated),
     };
     Memory {
         lock: lock.name.to_owned(),
@@ -45,7 +48,7 @@ pub fn memory(lock: &Lock, hold: usize, allocated: Allocated<'_>) -> Memory {
 pub fn many_locks(lock: &Lock, many: Many, allocated: Allocated<'_>) -> ManyLocks {
     ManyLocks {
         lock: lock.name.to_owned(),
-        ..lock.measure.many_locks(lock.values, many, allocated)
+        ..many_locks::run(|| lock.make(many_locks::RESOURCE), many, allocated)
     }
 }
 
@@ -70,7 +73,7 @@ pub enum Usage {
 impl Subject {
     /// The uses that a lock has.
     pub fn all_of(lock: &'static Lock) -> impl Iterator<Item = Self> {
-        let modes: &[Mode] = match lock.measure.readers() {
+        let modes: &[Mode] = match lock.make(Resource::ARRAY).readers() {
             Readers::Share => &[Mode::Exclusive, Mode::Shared],
             Readers::Exclude => &[Mode::Exclusive],
         };
@@ -89,7 +92,7 @@ impl Subject {
     pub fn measure(self, pairs: u32, round: u32) -> Uncontended {
         let Self { lock, usage } = self;
         let (pairs, took) = match usage {
-            Usage::Thread(mode) => (pairs, lock.measure.uncontended(lock.values, mode, pairs)),
+            Usage::Thread(mode) => (pairs, lock.uncontended(mode, pairs)),
             Usage::Owner(owned, case) => owned.time(case, pairs),
         };
         let (mode, rmw) = match usage {
@@ -131,7 +134,12 @@ pub fn among(lock: &Lock, case: &among::Case, schedule: Schedule) -> Among {
         times,
         others,
         elapsed,
-    } = lock.measure.among(lock.values, case, schedule);
+    } = among::run(
+        &*lock.make(Resource::ARRAY),
+        Resource::ARRAY,
+        case,
+        schedule,
+    );
     Among {
         lock: lock.name.to_owned(),
         case: case.to_string(),
@@ -144,29 +152,26 @@ pub fn among(lock: &Lock, case: &among::Case, schedule: Schedule) -> Among {
 
 /// Threads that all write the whole array, one after the other and without a pause.
 #[must_use]
-pub fn contention(threads: usize, schedule: Schedule, seed: u64) -> Trial<Load> {
+pub fn contention(threads: usize, schedule: Schedule, seed: u64) -> Trial<Panel> {
     let load = Load {
         variant: Variant::Full,
-        reads: Percent::new(0).expect("at most 100"),
-        pauses: Pauses::None,
-        timing: Timing::On,
+        reads: 0,
+        pauses: 0,
+        latency: true,
     };
-    Trial::new(schedule, seed).with(load, threads)
+    Trial::new(schedule, seed).with(load.panel(), threads)
 }
 
 /// The costs of waiting for a lock: processor time of waiting threads, and how evenly the lock serves them.
 ///
 /// # Errors
 /// When the lock lost updates although it promises exclusion.
-pub fn waiting(lock: &'static Lock, trial: Trial<Load>) -> Result<Record, String> {
+pub fn waiting(lock: &'static Lock, trial: Trial<Panel>) -> Result<Record, String> {
     let contention = workload::measure(trial, lock)?;
     let available = contention.seconds * cores() as f64;
-    let slept = lock.measure.sleeper(lock.values, HOLD);
+    let slept = processor::sleeper(&*lock.make(Resource::ARRAY), HOLD);
     Ok(Record {
-        panel: Panel::Waiting {
-            variant: trial.load.variant,
-            reads: trial.load.reads.get(),
-        },
+        panel: Panel::new("waiting", Kind::Others, &trial.load.to_string(), &()),
         cpu_share: contention.cpu_seconds.map(|used| used / available),
         sleeper_cpu_ms: slept.map(|used| used.as_secs_f64() * 1e3),
         ..contention

@@ -5,10 +5,11 @@ use crate::sim;
 use crate::{registry, rw, sets};
 use spanlock_records::record::lock::{Entry, Lock};
 use spanlock_records::trial::lock::{Described, RwDescribed};
-use spanlock_records::trial::micro::Kernel;
 use spanlock_records::trial::run::{Outcome, Trial};
 use spanlock_records::trial::setting::named;
+use spanlock_workbench::crew::Meter;
 use spanlock_workbench::keys::table as keys;
+use spanlock_workbench::micro::Kernel;
 #[cfg(feature = "sim")]
 use {
     prim_sim::Machine, spanlock_records::trial::lock::Role,
@@ -67,7 +68,8 @@ impl<F: ?Sized> Row<F> {
 }
 
 /// A row that is measured on hardware.
-pub type Measured<L> = Row<dyn Fn(&Trial<L>) -> Result<Outcome, &'static str> + Send + Sync>;
+pub type Measured<L> =
+    Row<dyn Fn(&Trial<L>, &mut dyn Meter) -> Result<Outcome, &'static str> + Send + Sync>;
 
 /// A row that is simulated.
 #[cfg(feature = "sim")]
@@ -118,7 +120,7 @@ fn whole(row: &RwDescribed) -> Lock {
 
 known! {
     rw::locks::Lock: |row| whole(row),
-        rw::locks::LOCKS.iter().chain(rw::locks::CONTROLS), rw::locks::LOCKS.iter()
+        rw::locks::known(), rw::locks::LOCKS.iter()
     sets::Stock: |row| Lock::named(row.described.name), sets::STOCKS.iter();
         "sets" "Sets, by name; all of them by default"
     keys::Row: |row| Lock::named(row.described.name), keys::ROWS.iter();
@@ -168,18 +170,27 @@ impl Known for &'static registry::Lock {
     }
 }
 
-impl Known for Kernel {
-    const ARGUMENT: &'static str = "kernels";
-    const ABOUT: &'static str = "The operations to repeat; all of them by default";
+/// Implements [`Known`] for kernels.
+macro_rules! kernels {
+    ($Kernel:ty) => {
+        impl Known for $Kernel {
+            const ARGUMENT: &'static str = "kernels";
+            const ABOUT: &'static str = "The operations to repeat; all of them by default";
 
-    fn known(self) -> Lock {
-        Lock::named(&self.to_string())
-    }
+            fn known(self) -> Lock {
+                Lock::named(&self.to_string())
+            }
 
-    fn all() -> Vec<Self> {
-        Self::ALL.to_vec()
-    }
+            fn all() -> Vec<Self> {
+                Self::ALL.to_vec()
+            }
+        }
+    };
 }
+
+kernels!(Kernel);
+#[cfg(feature = "sim")]
+kernels!(spanlock_workbench_sim::micro::Kernel);
 
 /// The range locks as a list for users has them.
 #[must_use]

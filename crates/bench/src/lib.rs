@@ -9,14 +9,14 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`workload`] | how each workload runs on hardware and on a simulated machine, and what is reported of it |
+//! | [`workload`] | how workloads run on hardware and on a simulated machine, and what is reported of it |
 //! | [`costs`] | what locks cost beside throughput, as it is reported |
 //! | [`blob`] | reads of large objects from an aliasing area: who reads them, on hardware |
 //! | [`registry`] | all range locks, by name: those of the table in `spanlock-workbench`, and peers; to add a peer, add an entry |
 //! | [`sets`] | all ordered sets, by name |
 //! | [`rw`] | all reader-writer locks, likewise, and what is measured of them on hardware only |
 //! | `sim` | the locks that can be simulated |
-//! | [`target`] | the peers, and the floors |
+//! | [`peers`] | the peers, and the floors |
 //! | `store` | files in stores, and plain ones, measured and simulated |
 //! | [`space`] | the variants of address spaces, measured and simulated |
 //! | `fuzz` | random work under random schedules of the simulated machine |
@@ -29,7 +29,6 @@
 //! | `tasks` | what tasks get done under locks that they and threads may wait for |
 //! | [`processor`] | processor time, and what waiting takes of it |
 //! | [`counters`] | hardware counters, where there are any |
-//! | [`soak`] | random work for a long time, checked all along |
 //! | [`provenance`] | where numbers come from |
 
 pub mod among;
@@ -44,6 +43,7 @@ pub mod memory;
 mod meter;
 pub mod owners;
 pub mod pairs;
+pub mod peers;
 pub mod processor;
 pub mod provenance;
 pub mod registry;
@@ -51,11 +51,9 @@ pub mod rw;
 pub mod sets;
 #[cfg(feature = "sim")]
 pub mod sim;
-pub mod soak;
 pub mod space;
 #[cfg(target_os = "linux")]
 pub mod store;
-pub mod target;
 #[cfg(feature = "async")]
 pub mod tasks;
 pub mod workload;

@@ -8,9 +8,9 @@
 //! program has allocated is counted at each step; for that to be the same each time, every measurement needs a process
 //! of its own. What a library keeps once for the process does not count: another thread has used such a lock before.
 
-use crate::memory::{Allocated, beside_a_user};
-use crate::target::Target;
-use spanlock_records::record::ManyLocks;
+use crate::memory::{Allocated, beside_a_user, padding};
+use crate::peers::AnyLock;
+use spanlock_records::record::{Bytes, ManyLocks};
 use spanlock_records::trial::setting::Resource;
 use std::sync::{Barrier, Mutex};
 use std::thread;
@@ -43,8 +43,8 @@ pub struct Many {
 ///
 /// # Panics
 /// When one of the numbers is zero or too large.
-pub fn run<T: Target>(
-    make: impl Fn() -> T + Sync,
+pub fn run(
+    make: impl Fn() -> Box<dyn AnyLock> + Sync,
     many: Many,
     allocated: Allocated<'_>,
 ) -> ManyLocks {
@@ -53,8 +53,8 @@ pub fn run<T: Target>(
     beside_a_user(&make, || count(&make, locks, threads, allocated))
 }
 
-fn count<T: Target>(
-    make: impl Fn() -> T + Sync,
+fn count(
+    make: impl Fn() -> Box<dyn AnyLock> + Sync,
     locks: usize,
     threads: usize,
     allocated: Allocated<'_>,
@@ -62,21 +62,24 @@ fn count<T: Target>(
     // What each thread allocated for itself, and for all locks. Nothing of this is allocated while it is counted.
     let counted: Vec<_> = (0..threads).map(|_| Mutex::new([0; 2])).collect();
     let (turn, over) = (Barrier::new(2), Barrier::new(threads + 1));
-    let work = |thread: usize, locks: &[T]| {
+    let work = |thread: usize, locks: &[Box<dyn AnyLock>]| {
         let position = thread as u64;
-        let use_once = |lock: &T| drop(lock.write(position..position + 1));
+        let use_once = |lock: &dyn AnyLock| drop(lock.write(position..position + 1));
         let own = make();
         let fresh = allocated();
-        use_once(&own);
+        use_once(&*own);
         let warm = allocated();
-        locks.iter().for_each(use_once);
+        locks.iter().for_each(|lock| use_once(&**lock));
         *counted[thread].lock().expect("nobody panics") = [warm - fresh, allocated() - warm];
         turn.wait();
         over.wait();
     };
+    // Users need no list of their locks, nor lines for each.
+    let mut all = Vec::with_capacity(locks);
     let before = allocated();
-    let all: Vec<T> = (0..locks).map(|_| make()).collect();
+    all.extend((0..locks).map(|_| make()));
     let idle = allocated();
+    let padding = all.iter().map(|lock| padding(&**lock)).sum::<Bytes>();
     thread::scope(|scope| {
         let spawn = |thread| {
             let (work, all) = (&work, &all);
@@ -92,7 +95,7 @@ fn count<T: Target>(
         }
     });
     let kept = allocated();
-    drop(all);
+    all.clear();
     let sum = |which: usize| {
         let each = counted
             .iter()
@@ -102,7 +105,7 @@ fn count<T: Target>(
     ManyLocks {
         locks,
         threads,
-        idle_bytes: idle - before,
+        idle_bytes: idle - before - padding,
         thread_bytes: sum(0),
         touched_bytes: sum(1),
         kept_bytes: kept - idle,

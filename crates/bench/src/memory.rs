@@ -11,10 +11,10 @@
 //! for a resource as a whole (`bitmap`) counts as the idle lock's, and so does the vector of bytes that the crate
 //! `range-lock` owns.
 
-use crate::target::Target;
+use crate::peers::AnyLock;
 use spanlock_records::record::{Bytes, Memory};
-use spanlock_records::trial::batch::MAX_HOLD;
 use spanlock_records::trial::setting::Resource;
+use spanlock_workbench::batch::MAX_HOLD;
 use std::sync::Barrier;
 use std::thread;
 
@@ -38,8 +38,8 @@ impl Drop for Meets<'_> {
 
 /// Makes a lock and holds so many ranges of it, while another thread lives that has used one. The record is yet without
 /// the lock's name.
-pub fn run<T: Target>(
-    make: impl Fn() -> T + Sync,
+pub fn run(
+    make: impl Fn() -> Box<dyn AnyLock> + Sync,
     hold: usize,
     allocated: Allocated<'_>,
 ) -> Memory {
@@ -47,8 +47,8 @@ pub fn run<T: Target>(
 }
 
 /// Counts while another thread lives that has used such a lock.
-pub(crate) fn beside_a_user<T: Target, R>(
-    make: impl Fn() -> T + Sync,
+pub(crate) fn beside_a_user<R>(
+    make: impl Fn() -> Box<dyn AnyLock> + Sync,
     count: impl FnOnce() -> R,
 ) -> R {
     let (used, over) = (Barrier::new(2), Barrier::new(2));
@@ -64,11 +64,16 @@ pub(crate) fn beside_a_user<T: Target, R>(
     })
 }
 
-fn count<T: Target>(make: impl Fn() -> T, hold: usize, allocated: Allocated<'_>) -> Memory {
+/// How much more a lock takes here than users' own: it lies on lines of its own.
+pub(crate) fn padding(lock: &dyn AnyLock) -> Bytes {
+    let [bytes, _] = lock.bytes();
+    (size_of_val(lock) - bytes) as Bytes
+}
+
+fn count(make: impl Fn() -> Box<dyn AnyLock>, hold: usize, allocated: Allocated<'_>) -> Memory {
     let before = allocated();
-    // In a box, so that its own size is counted as the rest is.
-    let lock = Box::new(make());
-    let idle = allocated() - before;
+    let lock = make();
+    let idle = allocated() - before - padding(&*lock);
     let mut guards = Vec::with_capacity(hold);
     let empty = allocated();
     for at in 0..hold as u64 {
@@ -84,11 +89,12 @@ fn count<T: Target>(make: impl Fn() -> T, hold: usize, allocated: Allocated<'_>)
         drop(other.write(start..start + 1));
     }
     let touched = allocated() - untouched;
+    let [_, guard] = lock.bytes();
     Memory {
         hold,
         idle_bytes: Some(idle),
         held_bytes: Some(held),
-        guard_bytes: Some(size_of::<T::Write<'_>>() as Bytes),
+        guard_bytes: Some(guard as Bytes),
         kept_bytes: Some(kept),
         touched_bytes: Some(touched),
         ..Memory::default()

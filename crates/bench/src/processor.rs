@@ -1,9 +1,9 @@
 //! Processor time, and what waiting takes of it.
 
-use crate::target::Target;
+use crate::peers::AnyLock;
 use std::ops::Range;
 use std::sync::Barrier;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Processor time used so far by all threads of this process together; `None` where the system does not report it.
 #[must_use]
@@ -38,12 +38,30 @@ pub fn measure<R>(clock: fn() -> Option<Duration>, f: impl FnOnce() -> R) -> (Op
     (used, result)
 }
 
+/// Which share of the processors a program has that wants all of them for so long; `None` if the system does not tell.
+#[must_use]
+pub fn share_of_all(length: Duration) -> Option<f64> {
+    let cores = crate::provenance::cores();
+    let (started, before) = (Instant::now(), time_of_process()?);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while started.elapsed() < length {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+    });
+    let asked = started.elapsed().as_secs_f64() * cores as f64;
+    Some((time_of_process()?.saturating_sub(before)).as_secs_f64() / asked)
+}
+
 /// Processor time of a thread that waits for a range while another thread holds it for so long; `None` where the
 /// system does not report it.
 ///
 /// # Panics
 /// When the lock does.
-pub fn sleeper<T: Target>(lock: &T, hold: Duration) -> Option<Duration> {
+pub fn sleeper(lock: &dyn AnyLock, hold: Duration) -> Option<Duration> {
     const RANGE: Range<u64> = 0..64;
     let held = Barrier::new(2);
     std::thread::scope(|scope| {

@@ -1,18 +1,16 @@
 //! The ordered sets that are measured: those of the common table, then peers that are on hardware only. To add a peer,
 //! add a row.
 
-use crate::meter::Meter;
 use crate::provenance::cores;
 use crossbeam_skiplist::SkipSet;
 use dashmap::DashSet;
 use parking_lot::RwLock;
 use spanlock_records::record::{Bytes, SetMemory};
 use spanlock_records::trial::run::{Found, Outcome};
-use spanlock_records::trial::set::{SetDescribed, Trial};
-use spanlock_workbench::crew::Signal;
+use spanlock_workbench::crew::Meter;
 use spanlock_workbench::rows;
-use spanlock_workbench::set::table::{self, Row};
-use spanlock_workbench::set::{self, Set, fill};
+use spanlock_workbench::set::table::{self, Described, Row};
+use spanlock_workbench::set::{self, Set, Trial, fill};
 #[cfg(feature = "sim")]
 pub use spanlock_workbench_sim::set::table::Row as Simulated;
 use std::collections::BTreeSet;
@@ -112,7 +110,7 @@ pub static SIMULATED: &[Simulated] = spanlock_workbench_sim::set::table::ROWS;
 /// A set that is made and filled for its first run, and serves all later runs: to fill it takes longer than a run.
 pub struct Stock {
     /// Its name and what it is.
-    pub described: &'static SetDescribed,
+    pub described: &'static Described,
     make: fn() -> Box<dyn Set>,
     filled: Mutex<Option<Filled>>,
 }
@@ -143,16 +141,19 @@ impl Stock {
         }
     }
 
-    /// The name of the set.
-    pub(crate) fn run(&self, trial: &Trial) -> Result<Outcome, &'static str> {
+    /// Runs a trial.
+    pub(crate) fn run(
+        &self,
+        trial: &Trial,
+        meter: &mut dyn Meter,
+    ) -> Result<Outcome, &'static str> {
         let mut stock = self.filled.lock().unwrap_or_else(PoisonError::into_inner);
         let keys = trial.load.keys;
         let filled = match &mut *stock {
             Some(filled) if filled.of == keys => filled,
             stock => stock.insert(Filled::new((self.make)(), keys, trial.seed)),
         };
-        let mut meter = Meter::of(trial.events);
-        let outcome = set::run::<Signal>(&*filled.set, filled.keys, trial, &mut meter)?;
+        let outcome = set::run(&*filled.set, filled.keys, trial, meter)?;
         if let Found::Keys { found, .. } = outcome.found {
             filled.keys = found;
         }

@@ -6,78 +6,12 @@ pub use prim_sim::{Failure, Machine, Placement, Setup};
 use derive_more::Deref;
 use spanlock_records::trial::lock::{Described, Over, RwDescribed, described};
 use spanlock_records::trial::setting::{Resource, Setting, Values};
-use spanlock_sim::range::raw::Mode;
 use spanlock_sim::range::{RangeLock, RangeMutex};
 use spanlock_workbench_sim::baseline::{ParkingRwLock, StdRwLock, TriedTree};
-use spanlock_workbench_sim::locks::{self, Maker};
+use spanlock_workbench_sim::locks;
 use spanlock_workbench_sim::rw;
-use spanlock_workbench_sim::target::{Readers, Target};
-use std::ops::Range;
+use spanlock_workbench_sim::target::{AnyLock, Target, any};
 use std::sync::LazyLock;
-use std::time::Duration;
-
-/// A lock of any type. Workloads are compiled once for all of them: what a call through a pointer takes the host, no
-/// simulated machine sees.
-trait AnyLock: Send + Sync {
-    /// Waits as long as it takes.
-    fn hold(&self, mode: Mode, range: Range<u64>) -> Box<dyn Held + '_>;
-
-    /// Exclusively, if it is free.
-    fn try_hold(&self, range: Range<u64>) -> Option<Box<dyn Held + '_>>;
-}
-
-/// A lock held: until dropped.
-pub trait Held {}
-
-impl<T> Held for T {}
-
-/// A lock on lines of its own.
-#[repr(align(128))]
-struct Lines<T>(T);
-
-impl<T: Target> AnyLock for Lines<T> {
-    fn hold(&self, mode: Mode, range: Range<u64>) -> Box<dyn Held + '_> {
-        match mode {
-            Mode::Shared => Box::new(self.0.read(range)),
-            Mode::Exclusive => Box::new(self.0.write(range)),
-        }
-    }
-
-    fn try_hold(&self, range: Range<u64>) -> Option<Box<dyn Held + '_>> {
-        let held = self.0.write_within(range, Duration::ZERO)?;
-        Some(Box::new(held))
-    }
-}
-
-/// Any lock, as workloads use it.
-pub struct Erased(Box<dyn AnyLock>);
-
-impl Erased {
-    fn new(lock: impl Target + 'static) -> Self {
-        Self(Box::new(Lines(lock)))
-    }
-}
-
-impl Target for Erased {
-    const READERS: Readers = Readers::Share;
-    type Read<'a> = Box<dyn Held + 'a>;
-    type Write<'a> = Box<dyn Held + 'a>;
-
-    fn read(&self, range: Range<u64>) -> Box<dyn Held + '_> {
-        self.0.hold(Mode::Shared, range)
-    }
-
-    fn write(&self, range: Range<u64>) -> Box<dyn Held + '_> {
-        self.0.hold(Mode::Exclusive, range)
-    }
-
-    fn write_within(&self, range: Range<u64>, limit: Duration) -> Option<Box<dyn Held + '_>> {
-        match limit {
-            Duration::ZERO => self.0.try_hold(range),
-            _ => Some(self.write(range)),
-        }
-    }
-}
 
 /// A range lock that can be simulated.
 #[derive(Deref)]
@@ -85,7 +19,7 @@ pub struct Lock {
     /// Its row.
     #[deref]
     pub described: Described,
-    make: Box<dyn Fn(Resource) -> Erased + Send + Sync>,
+    make: Box<dyn Fn(Resource) -> Box<dyn AnyLock> + Send + Sync>,
 }
 
 /// All rows, in the order of tables. Of what other packages have, there are models.
@@ -113,18 +47,18 @@ impl Rows {
         make: impl Fn(&Setting) -> T + Send + Sync + 'static,
     ) {
         let values = Values::NONE;
-        let make = move |resource| Erased::new(make(&Setting { resource, values }));
+        let make = move |resource| any(make(&Setting { resource, values }));
         let make = Box::new(make);
         self.0.push(Lock { described, make });
     }
 }
 
 impl locks::Table for Rows {
-    fn shared<L: locks::Shared>(&mut self, described: Described, make: Maker<L>) {
+    fn shared<L: locks::Shared>(&mut self, described: Described, make: locks::Maker<L>) {
         self.add(described, move |setting| RangeLock::from_raw(make(setting)));
     }
 
-    fn exclusive<L: locks::Exclusive>(&mut self, described: Described, make: Maker<L>) {
+    fn exclusive<L: locks::Exclusive>(&mut self, described: Described, make: locks::Maker<L>) {
         self.add(described, move |setting| {
             RangeMutex::from_raw(make(setting))
         });
@@ -139,10 +73,13 @@ impl Lock {
     }
 
     /// Makes one, within a run.
-    pub(crate) fn make(&self, resource: Resource) -> Erased {
+    pub(crate) fn make(&self, resource: Resource) -> Box<dyn AnyLock> {
         (self.make)(resource)
     }
 }
+
+/// How one is made.
+type Maker = Box<dyn Fn() -> Box<dyn AnyLock> + Send + Sync>;
 
 /// A reader-writer lock that can be simulated.
 #[derive(Deref)]
@@ -151,7 +88,7 @@ pub struct RwLock {
     #[deref]
     pub described: RwDescribed,
     /// How it is made: the first that is large enough for the machine, or else the last.
-    makers: Vec<(UpTo, Box<dyn Fn() -> Erased + Send + Sync>)>,
+    makers: Vec<(UpTo, Maker)>,
 }
 
 /// The largest machine for which a lock is made so.
@@ -204,7 +141,7 @@ impl rw::locks::Table for RwRows {
             rows.push(RwLock { described, makers });
             rows.len() - 1
         });
-        let make = move || Erased::new(make());
+        let make = move || any(make());
         rows[at].makers.push((*up_to, Box::new(make)));
     }
 }
@@ -219,7 +156,7 @@ impl RwLock {
     }
 
     /// Makes one for a machine, within a run.
-    pub(crate) fn make(&self, machine: &Machine) -> Erased {
+    pub(crate) fn make(&self, machine: &Machine) -> Box<dyn AnyLock> {
         let fits =
             |up_to: &UpTo| machine.contexts() <= up_to.contexts && machine.sockets <= up_to.nodes;
         let maker = self.makers.iter().find(|(up_to, _)| fits(up_to));

@@ -1,11 +1,10 @@
 //! The variants of address spaces, by name: on hardware, and simulated.
 
 use crate::known::{self, Row, known};
-use crate::meter::Meter;
 use spanlock_records::record::lock::Lock;
 use spanlock_records::trial::lock::Exclusion;
-use spanlock_records::trial::vm::{Load, Trial};
-use spanlock_workbench::vm::variants as measured;
+use spanlock_workbench::crew::Meter;
+use spanlock_workbench::vm::{Load, Trial, variants as measured};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -23,9 +22,8 @@ struct Measured(Vec<Variant>);
 
 impl measured::Table for Measured {
     fn variant<L: measured::Lock>(&mut self, variant: measured::Variant, make: fn() -> L) {
-        let run = move |trial: &Trial| {
-            let mut meter = Meter::of(trial.events);
-            let outcome = spanlock_workbench::vm::run(make, variant, trial, &mut meter, pass);
+        let run = move |trial: &Trial, meter: &mut dyn Meter| {
+            let outcome = spanlock_workbench::vm::run(make, variant, trial, meter, &pass);
             Ok(outcome)
         };
         self.0
@@ -70,8 +68,7 @@ mod simulated {
     use super::recorded;
     use crate::known::{self, Row, known};
     use prim_sim::Machine;
-    use spanlock_records::trial::vm::{Load, Trial};
-    use spanlock_workbench_sim::vm::variants;
+    use spanlock_workbench_sim::vm::{Load, Trial, variants};
     use std::sync::LazyLock;
     use std::time::Duration;
 
@@ -92,7 +89,7 @@ mod simulated {
             let run = move |trial: &Trial, machine: &Machine| {
                 let cycles = |time: Duration| (time.as_nanos() as f64 * machine.gigahertz) as u64;
                 let pass = |time| prim_sim::cost::work(cycles(time));
-                spanlock_workbench_sim::vm::run(make, variant, trial, &mut (), pass)
+                spanlock_workbench_sim::vm::run(make, variant, trial, &mut (), &pass)
             };
             self.0
                 .push(Row::new(variant.name, variant.about, Box::new(run)));

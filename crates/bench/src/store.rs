@@ -7,12 +7,12 @@ use crate::registry;
 use spanlock_records::record::lock::Lock as Recorded;
 use spanlock_records::trial::lock::Exclusion;
 use spanlock_records::trial::run::Outcome;
-use spanlock_records::trial::store::{Load, Trial};
 use spanlock_structures::store::Mapped;
-use spanlock_workbench::crew::Signal;
-use spanlock_workbench::store::stores::{INODE, Table, WIDE, all, room, run};
-use spanlock_workbench::store::{self as workload, File};
+use spanlock_workbench::crew;
+use spanlock_workbench::store::stores::{INODE, ROWS, WIDE, room, run};
+use spanlock_workbench::store::{self as workload, File, Load, Trial};
 use std::fs::{OpenOptions, remove_file};
+use std::iter;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -30,36 +30,28 @@ pub type Subject = known::Measured<Load>;
 /// A row for what has files. Why it cannot be run is told once, at the end of the program.
 fn on_files(
     name: &'static str,
-    run: impl Fn(&Trial) -> Result<Outcome, String> + Send + Sync + 'static,
+    run: impl Fn(&Trial, &mut dyn crew::Meter) -> Result<Outcome, String> + Send + Sync + 'static,
 ) -> Subject {
-    let run = move |trial: &Trial| run(trial).map_err(|why| &*why.leak());
+    let run = move |trial: &Trial, meter: &mut dyn crew::Meter| {
+        run(trial, meter).map_err(|why| &*why.leak())
+    };
     Row::new(name, "", Box::new(run))
 }
 
 /// Plain files, and stores with each lock.
 static SUBJECTS: LazyLock<Vec<Subject>> = LazyLock::new(|| {
-    let mut stores = Stores(vec![on_files(PLAIN, plain)]);
-    all(&mut stores);
-    stores.0
-});
-
-struct Stores(Vec<Subject>);
-
-impl Table for Stores {
-    fn lock<L>(&mut self, name: &'static str, make: fn() -> L)
-    where
-        L: spanlock::range::raw::RawRangeLock + Send + Sync + 'static,
-    {
-        let on_tmpfs = move |trial: &Trial| {
+    let stores = ROWS.iter().map(|&(name, make)| {
+        let on_tmpfs = move |trial: &Trial, meter: &mut dyn crew::Meter| {
             let path = fresh();
             let medium = Mapped::create(&path, room(trial.load, trial.threads));
             let medium = medium.map_err(|error| error.to_string())?;
             remove_file(path).map_err(|error| error.to_string())?;
-            run::<Signal, L>(medium, make, trial, &mut Meter::of(trial.events))
+            run(medium, make, trial, meter)
         };
-        self.0.push(on_files(name, on_tmpfs));
-    }
-}
+        on_files(name, on_tmpfs)
+    });
+    iter::once(on_files(PLAIN, plain)).chain(stores).collect()
+});
 
 /// A path in memory that nobody has. The file has no name for longer than it takes to open it.
 fn fresh() -> PathBuf {
@@ -90,8 +82,8 @@ impl File for Plain {
 }
 
 /// Runs a trial on plain files in memory.
-fn plain(trial: &Trial) -> Result<Outcome, String> {
-    in_folder(Path::new(FOLDER), trial)
+fn plain(trial: &Trial, meter: &mut dyn crew::Meter) -> Result<Outcome, String> {
+    on_files_in(Path::new(FOLDER), trial, meter)
 }
 
 /// Runs a trial on files in a folder of any file system.
@@ -99,6 +91,14 @@ fn plain(trial: &Trial) -> Result<Outcome, String> {
 /// # Errors
 /// The file system's.
 pub fn in_folder(folder: &Path, trial: &Trial) -> Result<Outcome, String> {
+    on_files_in(folder, trial, &mut Meter::of(trial.events))
+}
+
+fn on_files_in(
+    folder: &Path,
+    trial: &Trial,
+    meter: &mut dyn crew::Meter,
+) -> Result<Outcome, String> {
     let open = |_| {
         let path = fresh_in(folder);
         let mut options = OpenOptions::new();
@@ -113,7 +113,7 @@ pub fn in_folder(folder: &Path, trial: &Trial) -> Result<Outcome, String> {
     let files = (0..trial.load.files(trial.threads)).map(open);
     let files: std::io::Result<Vec<_>> = files.collect();
     let files = files.map_err(|error| format!("{}: {error}", folder.display()))?;
-    workload::run::<Signal>(&files, trial, &mut Meter::of(trial.events))
+    workload::run(&files, trial, meter)
 }
 
 /// As records have it: a range lock is the one that is measured by its name elsewhere.
@@ -144,11 +144,9 @@ pub use self::simulated::Simulated;
 #[cfg(feature = "sim")]
 mod simulated {
     use super::recorded;
-    use crate::known::{self, Row, known};
+    use crate::known::{self, known};
     use prim_sim::Machine;
-    use spanlock_records::trial::store::{Load, Trial};
-    use spanlock_workbench_sim::crew::Clock;
-    use spanlock_workbench_sim::store::stores;
+    use spanlock_workbench_sim::store::{Load, Trial, stores};
     use std::sync::LazyLock;
 
     /// A lock of files in a store on a simulated machine.
@@ -156,26 +154,16 @@ mod simulated {
 
     /// All of them.
     static SIMULATED: LazyLock<Vec<Simulated>> = LazyLock::new(|| {
-        let mut rows = Rows(Vec::new());
-        stores::all(&mut rows);
-        rows.0
-    });
-
-    struct Rows(Vec<Simulated>);
-
-    impl stores::Table for Rows {
-        fn lock<L>(&mut self, name: &'static str, make: fn() -> L)
-        where
-            L: spanlock_sim::range::raw::RawRangeLock + Send + Sync + 'static,
-        {
+        let rows = stores::ROWS.iter().map(|&(name, make)| {
             let in_memory = move |trial: &Trial, _: &Machine| {
                 let medium = stores::Priced::new(stores::room(trial.load, trial.threads));
-                let ran = stores::run::<Clock, L>(medium, make, trial, &mut ());
+                let ran = stores::run(medium, make, trial, &mut ());
                 ran.expect("it has room")
             };
-            self.0.push(Row::new(name, "", Box::new(in_memory)));
-        }
-    }
+            Simulated::new(name, "", Box::new(in_memory))
+        });
+        rows.collect()
+    });
 
     known! {
         Simulated: |row| recorded(row.name), SIMULATED.iter();

@@ -1,79 +1,109 @@
-//! The workloads: how each runs on hardware and on a simulated machine, and what is reported of it.
-//!
-//! To add one: implement [`Workload`] for its numbers.
+//! How workloads run on hardware and on a simulated machine, and what is reported of it. The workloads themselves are
+//! rows of [`WORKLOADS`].
 
-use crate::blob::Subject;
+use crate::blob::Subject as Reader;
 use crate::known::Known;
 use crate::meter::Meter;
+use crate::provenance::available_memory;
 use crate::registry::Lock;
 use crate::rw::locks::Lock as RwLock;
-use crate::sets;
-use crate::space;
-use spanlock_records::record::{Panel, Record, lock, plural};
-use spanlock_records::trial::run::{Found, Outcome, Trial};
+use crate::sets::Stock;
+use crate::space::Variant;
 #[cfg(target_os = "linux")]
-use spanlock_records::trial::store;
-use spanlock_records::trial::times::{AcquireTimes, Times};
-use spanlock_records::trial::{arr, batch, blob, keys, latency, micro, pattern, rw, set, vm};
-use spanlock_workbench::crew::Signal;
-use spanlock_workbench::keys::table::Row as KeyLock;
-use std::fmt;
+use crate::store;
+pub use spanlock_workbench::workload::{Ends, Row, Runs, WORKLOADS, find};
+
 #[cfg(feature = "sim")]
-use {
-    crate::sim,
-    prim_sim::{Machine, Setup},
-    spanlock_records::record::Simulated,
-    spanlock_records::trial::run::Throughput,
-    spanlock_records::trial::setting::Resource,
-    spanlock_workbench_sim as simulated,
-    spanlock_workbench_sim::crew::Clock,
-    spanlock_workbench_sim::keys::table::Row as SimulatedKeyLock,
-    std::time::Duration,
-};
+pub use simulated::{Simulated, simulate};
+use spanlock_records::record::{Kind, Panel, Record, lock, plural};
+use spanlock_records::trial::run::{Found, Outcome, Trial};
+use spanlock_records::trial::setting::Resource;
+use spanlock_records::trial::times::{AcquireTimes, Times};
+use spanlock_workbench::blob::RECORD_BYTES;
+use spanlock_workbench::keys::{self, table::Row as KeyLock};
+use spanlock_workbench::micro::{self, Kernel};
+use spanlock_workbench::target::AnyLock;
+use spanlock_workbench::workload::Makes;
 
-/// A workload with its own numbers.
-pub trait Workload: Copy + fmt::Debug + Into<Panel> + Send + Sync + 'static {
-    /// The locks that it runs on, on hardware.
-    type Lock: Known;
-    /// The locks that it runs on, on a simulated machine.
-    #[cfg(feature = "sim")]
-    type Simulated: Known;
-
-    /// Runs it on hardware.
+/// What a workload runs on, on hardware.
+pub trait Subject: Known {
+    /// Runs a trial of that workload.
     ///
     /// # Errors
-    /// Why the lock cannot do this.
-    fn run(trial: &Trial<Self>, lock: Self::Lock) -> Result<Outcome, &'static str>;
+    /// Why it cannot do this.
+    fn run(self, workload: &Row, trial: &Trial<Panel>) -> Result<Outcome, &'static str>;
+}
 
-    /// Runs it within a run of a simulated machine.
-    ///
-    /// # Errors
-    /// Why the lock cannot do this.
-    #[cfg(feature = "sim")]
-    fn simulate(
-        trial: &Trial<Self>,
-        lock: Self::Simulated,
-        machine: &Machine,
-    ) -> Result<Outcome, &'static str>;
+impl Makes for &'static Lock {
+    fn make(&self, resource: Resource) -> Box<dyn AnyLock> {
+        Lock::make(self, resource)
+    }
 
-    /// The virtual time after which a run hangs, at least, if that is not the same for all: it grows with the time
-    /// that is measured.
-    #[cfg(feature = "sim")]
-    const HANGS_AFTER: Option<Duration> = None;
+    fn holds_one_because(&self, resource: Resource) -> Option<&'static str> {
+        Lock::holds_one_because(self, resource)
+    }
+}
+
+/// Says that a workload does not run on such.
+fn other(workload: &str) -> ! {
+    panic!("{workload} runs on something else")
+}
+
+impl Subject for &'static Lock {
+    fn run(self, workload: &Row, trial: &Trial<Panel>) -> Result<Outcome, &'static str> {
+        match workload.runs {
+            Runs::Ranges(run) => run(&self, trial, &mut Meter::of(trial.events)),
+            _ => other(workload.name),
+        }
+    }
+}
+
+impl Subject for &'static RwLock {
+    fn run(self, workload: &Row, trial: &Trial<Panel>) -> Result<Outcome, &'static str> {
+        let make = || self.measure.make();
+        match workload.runs {
+            Runs::Whole(run) => Ok(run(&make, trial, &mut Meter::of(trial.events))),
+            _ => other(workload.name),
+        }
+    }
+}
+
+/// What has a way of its own to run the only workload that it is for.
+macro_rules! subjects {
+    ($($(#[$only:meta])? $Subject:ty: |$subject:ident, $trial:ident, $meter:ident| $run:expr;)+) => {$(
+        $(#[$only])?
+        impl Subject for $Subject {
+            fn run(self, _: &Row, trial: &Trial<Panel>) -> Result<Outcome, &'static str> {
+                let ($subject, $trial) = (self, &trial.read());
+                let $meter = &mut Meter::of($trial.events);
+                $run
+            }
+        }
+    )+};
+}
+
+subjects! {
+    Kernel: |kernel, trial, meter| Ok(micro::run(kernel, trial, meter));
+    Reader: |reader, trial, meter| reader.run(trial, meter);
+    &'static Stock: |stock, trial, meter| stock.run(trial, meter);
+    &'static KeyLock: |lock, trial, meter| keys::run(&*(lock.make)(trial.load), trial, meter);
+    #[cfg(target_os = "linux")]
+    &'static store::Subject: |subject, trial, meter| (subject.run)(trial, meter);
+    &'static Variant: |variant, trial, meter| (variant.run)(trial, meter);
 }
 
 /// A run, as progress and errors name it.
 #[must_use]
-pub fn name<W: Workload>(trial: &Trial<W>, lock: impl Known) -> String {
-    let (panel, threads): (Panel, _) = (trial.load.into(), plural(trial.threads));
+pub fn name(trial: &Trial<Panel>, lock: impl Known) -> String {
+    let (panel, threads) = (trial.load, plural(trial.threads));
     format!("{}, {panel}, {threads}", lock.known().name)
 }
 
 /// A record of a run in which nothing was measured yet.
-fn record<W: Workload>(trial: &Trial<W>, lock: lock::Lock) -> Record {
+fn record(trial: &Trial<Panel>, lock: lock::Lock) -> Record {
     Record {
         repeat: trial.repeat,
-        ..Record::new(trial.load.into(), lock, trial.threads, trial.seed)
+        ..Record::new(trial.load, lock, trial.threads, trial.seed)
     }
 }
 
@@ -84,15 +114,9 @@ fn record<W: Workload>(trial: &Trial<W>, lock: lock::Lock) -> Record {
 fn yielded(record: Record, outcome: Outcome) -> Result<Record, String> {
     let promised = outcome.check(record.lock.exclusion);
     promised.map_err(|found| found.to_string())?;
-    let record = if outcome.work.ops.is_empty() {
-        // Only times were measured: such a line has the lock's name alone.
-        let lock = lock::Lock::named(&record.lock.name);
-        Record { lock, ..record }
-    } else {
-        record.with_work(&outcome.work)
-    };
-    let per_second = |operations: u64| match record.panel {
-        Panel::Rw(_) => operations as f64 / record.seconds,
+    let record = record.with_work(&outcome.work);
+    let per_second = |operations: u64| match record.panel.kind() {
+        Kind::Whole => operations as f64 / record.seconds,
         _ => 0.0,
     };
     let (lost, torn) = (outcome.found.lost(), outcome.found.torn());
@@ -105,7 +129,6 @@ fn yielded(record: Record, outcome: Outcome) -> Result<Record, String> {
     Ok(Record {
         reads_per_sec: per_second(outcome.reads),
         writes_per_sec: per_second(outcome.writes),
-        rounds: outcome.rounds,
         lost_updates: lost,
         torn_ranges,
         torn_reads,
@@ -120,200 +143,175 @@ fn yielded(record: Record, outcome: Outcome) -> Result<Record, String> {
     })
 }
 
+/// The workload of a panel.
+///
+/// # Panics
+/// When there is none.
+#[must_use]
+pub fn of(panel: Panel) -> &'static Row {
+    find(panel.workload()).unwrap_or_else(|| other(panel.workload()))
+}
+
+/// Why a trial cannot be on hardware: its numbers contradict each other, or ask for what this machine does not have.
+#[must_use]
+pub fn refused(trial: &Trial<Panel>) -> Option<String> {
+    let records = trial.load.number("records").zip(available_memory());
+    let too_many = || records.and_then(|(records, available)| exceeding(records, available));
+    (of(trial.load).refused)(trial).or_else(too_many)
+}
+
+/// Why so many records do not fit into the available bytes of memory. The kernel would end the program.
+fn exceeding(records: usize, available: usize) -> Option<String> {
+    let room = available / RECORD_BYTES;
+    (records > room).then(|| {
+        format!(
+            "--records {records}: the memory that is available has room for {room}, of 1 MB each"
+        )
+    })
+}
+
 /// Runs a workload on hardware, on a fresh lock or a set in stock, and checks it. If the lock cannot do it, the record
 /// says why.
 ///
 /// # Errors
 /// When the lock did not do what it promises.
-pub fn measure<W: Workload>(trial: Trial<W>, lock: W::Lock) -> Result<Record, String> {
-    let record = record(&trial, lock.known());
-    match W::run(&trial, lock) {
+pub fn measure<S: Subject>(trial: Trial<Panel>, subject: S) -> Result<Record, String> {
+    let outcome = subject.run(of(trial.load), &trial);
+    recorded(record(&trial, subject.known()), outcome)
+}
+
+/// A run as it is recorded: what it yielded, or why it could not be.
+fn recorded(record: Record, ran: Result<Outcome, &'static str>) -> Result<Record, String> {
+    match ran {
         Ok(outcome) => yielded(record, outcome),
-        Err(why) => Ok(skipped(record, why)),
+        Err(why) => Ok(Record {
+            skipped: Some(why.to_owned()),
+            ..record
+        }),
     }
 }
 
-/// Runs a workload on a simulated machine, on a fresh lock, and checks it. If the lock cannot do it, the record says
-/// why. The random numbers of the workload and of the machine follow from one seed.
-///
-/// # Errors
-/// When the run fails, or the lock did not do what it promises.
 #[cfg(feature = "sim")]
-pub fn simulate<W: Workload>(
-    trial: Trial<W>,
-    lock: W::Simulated,
-    setup: &Setup,
-) -> Result<Record, String> {
-    let limited = Setup {
-        lasts: W::HANGS_AFTER.map_or(setup.lasts, |least| {
-            least.max(trial.schedule.measured * 100)
-        }),
-        ..setup.clone()
-    };
-    let machine = setup.machine.clone();
-    let ended = prim_sim::run(&limited, move || W::simulate(&trial, lock, &machine));
-    let ended = ended.map_err(|failure| failure.to_string())?;
-    let record = Record {
-        simulated: Some(Simulated {
-            machine: setup.machine.name.clone(),
-            placement: setup.placement,
-            operations: ended.operations,
-        }),
-        ..record(&trial, lock.known())
-    };
-    match ended.value {
-        Ok(outcome) => yielded(record, outcome),
-        Err(why) => Ok(skipped(record, why)),
+mod simulated {
+    use super::{Known, Outcome, Panel, Record, Resource, Trial, other, record, recorded};
+    use crate::{sets, sim, space};
+    use prim_sim::{Machine, Setup};
+    use spanlock_workbench_sim::keys::{self, table::Row as KeyLock};
+    use spanlock_workbench_sim::micro::{self, Kernel};
+    use spanlock_workbench_sim::target::AnyLock;
+    use spanlock_workbench_sim::workload::{Makes, Row, Runs, find};
+    use spanlock_workbench_sim::{blob, set};
+
+    /// What a workload runs on, on a simulated machine.
+    pub trait Simulated: Known {
+        /// Runs a trial of that workload within a run of a simulated machine.
+        ///
+        /// # Errors
+        /// Why it cannot do this.
+        fn simulate(
+            self,
+            workload: &Row,
+            trial: &Trial<Panel>,
+            machine: &Machine,
+        ) -> Result<Outcome, &'static str>;
     }
-}
 
-fn skipped(record: Record, why: &str) -> Record {
-    Record {
-        skipped: Some(why.to_owned()),
-        ..record
+    impl Makes for &'static sim::Lock {
+        fn make(&self, resource: Resource) -> Box<dyn AnyLock> {
+            sim::Lock::make(self, resource)
+        }
+
+        fn holds_one_because(&self, resource: Resource) -> Option<&'static str> {
+            sim::Lock::holds_one_because(self, resource)
+        }
     }
-}
 
-/// Workloads. Of each: its load, the locks that it runs on, those that it is simulated on, after which time a simulated
-/// run hangs, how it runs on hardware, and how it is simulated.
-macro_rules! workloads {
-    ($(
-        $(#[$only:meta])?
-        $Load:ty: $Lock:ty, $Simulated:ty, $hangs_after:expr;
-        |$trial:pat_param, $lock:pat_param| $run:expr;
-        |$same:pat_param, $other:pat_param, $machine:pat_param| $simulate:expr;
-    )+) => {$(
-        $(#[$only])?
-        impl Workload for $Load {
-            #[cfg(feature = "sim")]
-            const HANGS_AFTER: Option<Duration> = $hangs_after;
-
-            type Lock = $Lock;
-            #[cfg(feature = "sim")]
-            type Simulated = $Simulated;
-
-            fn run($trial: &Trial<Self>, $lock: $Lock) -> Result<Outcome, &'static str> {
-                $run
-            }
-
-            #[cfg(feature = "sim")]
-            fn simulate($same: &Trial<Self>, $other: $Simulated, $machine: &Machine) -> Result<Outcome, &'static str> {
-                $simulate
+    impl Simulated for &'static sim::Lock {
+        fn simulate(
+            self,
+            workload: &Row,
+            trial: &Trial<Panel>,
+            _: &Machine,
+        ) -> Result<Outcome, &'static str> {
+            match workload.runs {
+                Runs::Ranges(run) => run(&self, trial, &mut ()),
+                // SAFETY: all locks that can be simulated exclude.
+                Runs::Objects => unsafe { blob::priced(&self, &trial.read()) },
+                _ => other(workload.name),
             }
         }
-    )+};
-}
+    }
 
-workloads! {
-    arr::Load: &'static Lock, &'static sim::Lock, Some(Duration::ZERO);
-    |trial, lock| Ok(lock.measure.arr(lock.values, trial));
-    |trial, lock, _| Ok(simulated::arr::run::<Clock>(&lock.make(Resource::ARRAY), trial, &mut ()));
-
-    batch::Load: &'static Lock, &'static sim::Lock, Some(Duration::ZERO);
-    |trial, lock| {
-        let holds_one = lock.holds_one_because(trial.load.resource());
-        match holds_one.filter(|_| trial.load.hold > 1) {
-            Some(why) => Err(why),
-            None => Ok(lock.measure.batch(lock.values, trial)),
+    impl Simulated for &'static sim::RwLock {
+        fn simulate(
+            self,
+            workload: &Row,
+            trial: &Trial<Panel>,
+            machine: &Machine,
+        ) -> Result<Outcome, &'static str> {
+            match workload.runs {
+                Runs::Whole(run) => Ok(run(&|| self.make(machine), trial, &mut ())),
+                _ => other(workload.name),
+            }
         }
-    };
-    |trial, lock, _| {
-        let resource = trial.load.resource();
-        match lock.holds_one_because(resource).filter(|_| trial.load.hold > 1) {
-            Some(why) => Err(why),
-            None => Ok(simulated::batch::run::<Clock>(&lock.make(resource), trial, &mut ())),
-        }
-    };
+    }
 
-    blob::Load: Subject, &'static sim::Lock, Some(Duration::ZERO);
-    |trial, subject| subject.run(trial);
-    |trial, lock, _| {
-        if let Some(why) = lock.holds_one_because(blob::RESOURCE) {
-            return Err(why);
-        }
-        // SAFETY: all locks that can be simulated exclude.
-        let lock = unsafe { simulated::blob::Tried::new(lock.make(blob::RESOURCE)) };
-        let space = spanlock_structures_sim::blob::raw::Space::new(lock, simulated::blob::Priced);
-        let payload = trial.load.payload;
-        let reader = || simulated::blob::PricedReader { space: &space, payload };
-        let outcome = simulated::blob::run::<Clock, _>(trial, &mut (), reader);
-        Ok(outcome.expect("such pages are never refused"))
-    };
+    /// What has a way of its own to run the only workload that it is for.
+    macro_rules! subjects {
+        ($($(#[$only:meta])? $Subject:ty: |$subject:ident, $trial:ident, $machine:pat_param| $run:expr;)+) => {$(
+            $(#[$only])?
+            impl Simulated for $Subject {
+                fn simulate(self, _: &Row, trial: &Trial<Panel>, machine: &Machine) -> Result<Outcome, &'static str> {
+                    let ($subject, $trial, $machine) = (self, &trial.read(), machine);
+                    $run
+                }
+            }
+        )+};
+    }
 
-    latency::Load: &'static Lock, &'static sim::Lock, None;
-    // The times of all rounds, without a throughput.
-    |trial, lock| {
-        let round = |repeat| {
-            let round = lock.measure.latency(lock.values, &Trial { repeat, ..*trial });
-            (round.first, round.again)
+    subjects! {
+        Kernel: |kernel, trial, _| Ok(micro::run(kernel, trial, &mut ()));
+        &'static sets::Simulated: |set, trial, _| {
+            let trial: &Trial<set::Load> = trial;
+            let set = (set.make)();
+            let filled = set::fill(&*set, trial.load.keys, trial.threads, trial.seed);
+            set::run(&*set, filled, trial, &mut ())
         };
-        let (first, again): (Vec<_>, Vec<_>) = (0..trial.load.rounds).map(round).unzip();
-        Ok(Outcome {
-            first: Some(Times::sum(first.iter().flatten())),
-            again: Some(Times::sum(again.iter().flatten())),
-            rounds: trial.load.rounds,
-            ..Outcome::default()
-        })
-    };
-    |trial, lock, _| Ok(simulated::latency::run(|| lock.make(trial.load.resource()), trial));
+        &'static KeyLock: |lock, trial, _| keys::run(&*(lock.make)(trial.load), trial, &mut ());
+        #[cfg(target_os = "linux")]
+        &'static crate::store::Simulated: |lock, trial, machine| Ok((lock.run)(trial, machine));
+        &'static space::Simulated: |variant, trial, machine| Ok((variant.run)(trial, machine));
+    }
 
-    // Longer than it takes to make and to drop the most locks.
-    pattern::Load: &'static Lock, &'static sim::Lock, Some(Duration::from_millis(200));
-    |trial, lock| Ok(lock.measure.pattern(lock.values, trial));
-    |trial, lock, _| {
-        let resource = trial.load.pattern.shape().resource();
-        Ok(simulated::pattern::run::<Clock, _>(|| lock.make(resource), trial, &mut ()))
-    };
-
-    micro::Load: micro::Kernel, micro::Kernel, None;
-    |trial, kernel| {
-        assert!(trial.threads > 0);
-        Ok(spanlock_workbench::micro::run(kernel, trial, &mut ()))
-    };
-    |trial, kernel, _| Ok(in_time(trial, simulated::micro::run(kernel, trial, &mut ())));
-
-    rw::Load: &'static RwLock, &'static sim::RwLock, None;
-    |trial, lock| Ok(lock.measure.run(trial));
-    |trial, lock, machine| {
-        let outcome = simulated::rw::run(|| lock.make(machine), trial, &mut ());
-        Ok(in_time(trial, outcome))
-    };
-
-    set::Load: &'static sets::Stock, &'static sets::Simulated, None;
-    |trial, stock| stock.run(trial);
-    |trial, set, _| {
-        let set = (set.make)();
-        let filled = simulated::set::fill(&*set, trial.load.keys, trial.threads, trial.seed);
-        let outcome = simulated::set::run::<Clock>(&*set, filled, trial, &mut ());
-        Ok(outcome.expect("sets that can be simulated have an order"))
-    };
-
-    keys::Load: &'static KeyLock, &'static SimulatedKeyLock, Some(Duration::from_millis(200));
-    |trial, lock| spanlock_workbench::keys::run::<Signal>(&*(lock.make)(trial.load), trial, &mut Meter::of(trial.events));
-    |trial, lock, _| {
-        let outcome = simulated::keys::run::<Clock>(&*(lock.make)(trial.load), trial, &mut ());
-        Ok(outcome.expect("a lock that cannot do this is not chosen"))
-    };
-
-    // Longer than it takes to write all regions first.
-    #[cfg(target_os = "linux")]
-    store::Load: &'static crate::store::Subject, &'static crate::store::Simulated, Some(Duration::from_secs(1));
-    |trial, subject| (subject.run)(trial);
-    |trial, lock, machine| Ok((lock.run)(trial, machine));
-
-    // Longer than any program that is recorded runs.
-    vm::Load: &'static space::Variant, &'static space::Simulated, Some(Duration::from_secs(3600));
-    |trial, variant| (variant.run)(trial);
-    |trial, variant, machine| Ok((variant.run)(trial, machine));
-}
-
-/// The outcome of a simulated run, in which threads learn of the end a little late. Their operations count until then,
-/// and the time is what was asked for.
-#[cfg(feature = "sim")]
-fn in_time<W>(trial: &Trial<W>, outcome: Outcome) -> Outcome {
-    let work = Throughput {
-        elapsed: trial.schedule.measured,
-        ..outcome.work
-    };
-    Outcome { work, ..outcome }
+    /// Runs a workload on a simulated machine, on a fresh lock, and checks it. If the lock cannot do it, the record
+    /// says why. The random numbers of the workload and of the machine follow from one seed.
+    ///
+    /// # Errors
+    /// When the run fails, or the lock did not do what it promises.
+    pub fn simulate<S: Simulated>(
+        trial: Trial<Panel>,
+        subject: S,
+        setup: &Setup,
+    ) -> Result<Record, String> {
+        let name = trial.load.workload();
+        let workload = find(name).unwrap_or_else(|| other(name));
+        let limited = Setup {
+            lasts: workload.hangs_after.map_or(setup.lasts, |least| {
+                least.max(trial.schedule.measured * 100)
+            }),
+            ..setup.clone()
+        };
+        let machine = setup.machine.clone();
+        let run = move || subject.simulate(workload, &trial, &machine);
+        let ended = prim_sim::run(&limited, run).map_err(|failure| failure.to_string())?;
+        let record = Record {
+            simulated: Some(spanlock_records::record::Simulated {
+                machine: setup.machine.name.clone(),
+                placement: setup.placement,
+                operations: ended.operations,
+            }),
+            ..record(&trial, subject.known())
+        };
+        recorded(record, ended.value)
+    }
 }

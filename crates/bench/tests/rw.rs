@@ -2,18 +2,19 @@
 
 mod loads;
 
-use loads::LOADS;
+use loads::{loads, mixed};
 use spanlock_bench::costs;
+use spanlock_bench::peers::called::{Called, Calls};
 use spanlock_bench::rw::locks::{LOCKS, Lock, Make};
-use spanlock_bench::target::called::{Called, Calls};
 use spanlock_bench::workload::measure;
-use spanlock_records::record::Line;
+use spanlock_records::record::{Line, Panel};
 use spanlock_records::trial::lock::{Exclusion, RwDescribed};
 use spanlock_records::trial::run::{Schedule, Trial};
-use spanlock_records::trial::rw::Load;
+use spanlock_records::trial::settings::Settings;
+use spanlock_workbench::rw::{hash_table, test_rwlock};
 use std::time::Duration;
 
-fn trial(load: Load, threads: usize, measured: Duration) -> Trial<Load> {
+fn trial(load: Panel, threads: usize, measured: Duration) -> Trial<Panel> {
     let schedule = Schedule {
         warmup: Duration::from_millis(1),
         measured,
@@ -24,7 +25,7 @@ fn trial(load: Load, threads: usize, measured: Duration) -> Trial<Load> {
 #[test]
 fn every_lock_passes_every_workload() {
     for lock in LOCKS.iter() {
-        for load in LOADS {
+        for load in loads() {
             let record = measure(trial(load, 2, Duration::from_millis(3)), lock);
             let record = record.unwrap_or_else(|found| panic!("{} {load}: {found}", lock.name));
             assert!(record.min_ops_per_thread <= record.max_ops_per_thread);
@@ -56,9 +57,9 @@ fn a_lock_that_does_not_exclude_is_caught_by_every_check() {
         measure: &Make(Called::<Broken>::default),
     };
     for load in [
-        Load::TestRwlock { pause: 0 },
-        Load::rwbench(0.9),
-        Load::HashTable { entries: 4 },
+        test_rwlock::Load { pause: 0 }.panel(),
+        mixed(0.9),
+        hash_table::Load { entries: 4 }.panel(),
     ] {
         let trial = trial(load, 4, Duration::from_millis(20));
         let caught = (0..200).any(|_| measure(trial, &BROKEN).is_err());

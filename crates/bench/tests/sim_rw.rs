@@ -2,17 +2,17 @@
 
 mod loads;
 
-use loads::LOADS;
+use loads::{loads, mixed};
 use spanlock_bench::known::Known;
 use spanlock_bench::rw;
 use spanlock_bench::sim::{Machine, RwLock as Lock, Setup};
 use spanlock_bench::workload::{name, simulate};
-use spanlock_records::record::{Line, Record};
-use spanlock_records::trial::micro;
-use spanlock_records::trial::micro::Kernel;
+use spanlock_records::record::{Line, Panel, Record};
 use spanlock_records::trial::run::{Schedule, Trial};
-use spanlock_records::trial::rw::Load;
+use spanlock_records::trial::settings::Settings;
 use spanlock_testkit::assert_repeats;
+use spanlock_workbench::rw::{readers, test_rwlock};
+use spanlock_workbench_sim::micro::{self, Kernel};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn setup(machine: &str) -> Setup {
     }
 }
 
-fn measure(lock: &'static Lock, load: Load, threads: usize, machine: &str) -> Record {
+fn measure(lock: &'static Lock, load: Panel, threads: usize, machine: &str) -> Record {
     let schedule = Schedule::even(Duration::from_micros(50));
     let trial = Trial::new(schedule, SEED).with(load, threads);
     let record = simulate(trial, lock, &setup(machine));
@@ -38,7 +38,7 @@ fn measure(lock: &'static Lock, load: Load, threads: usize, machine: &str) -> Re
 #[test]
 fn every_lock_passes_every_workload() {
     for lock in Lock::simulated() {
-        for load in LOADS {
+        for load in loads() {
             let record = measure(lock, load, 4, "xeon-2x10x2");
             assert!(record.ops_per_sec > Some(0.0), "{} {load}", lock.name);
             assert_eq!(record.threads, 4);
@@ -51,7 +51,7 @@ fn every_lock_passes_every_workload() {
 #[test]
 fn the_same_point_yields_the_same_record() {
     for lock in <&Lock>::all() {
-        let record = || measure(lock, Load::rwbench(0.1), 5, "xeon-4x18x2");
+        let record = || measure(lock, mixed(0.1), 5, "xeon-4x18x2");
         assert_repeats(lock.name, record);
     }
 }
@@ -72,7 +72,7 @@ fn readers_scale_with_a_bias_and_not_without() {
     let gain = |name: &str| {
         let lock = <&Lock>::find(name).unwrap();
         let at = |threads| {
-            let record = measure(lock, Load::Readers, threads, "xeon-2x10x2");
+            let record = measure(lock, readers::Load.panel(), threads, "xeon-2x10x2");
             record.ops_per_sec.unwrap()
         };
         at(16) / at(1)
@@ -91,7 +91,7 @@ fn readers_scale_with_a_bias_and_not_without() {
 fn many_readers_do_not_starve_a_writer() {
     let writes = |name: &str| {
         let lock = <&Lock>::find(name).unwrap();
-        let load = Load::TestRwlock { pause: 100 };
+        let load = test_rwlock::Load { pause: 100 }.panel();
         measure(lock, load, 16, "xeon-2x10x2").writes_per_sec
     };
     let fair = writes("pf-t");
@@ -103,7 +103,7 @@ fn many_readers_do_not_starve_a_writer() {
 
 fn throughput(kernel: Kernel, threads: usize) -> f64 {
     let schedule = Schedule::even(Duration::from_micros(200));
-    let trial = Trial::new(schedule, SEED).with(micro::Load, threads);
+    let trial = Trial::new(schedule, SEED).with(micro::Load.panel(), threads);
     let record = simulate(trial, kernel, &setup("xeon-2x10x2"));
     let record = record.unwrap_or_else(|what| panic!("{kernel}: {what}"));
     let line = Line::from(record.clone());

@@ -1,4 +1,5 @@
-/* The positions from `start` to `end`, without `end`. If the two are equal the range is empty. */
+/* The positions from `start` to `end`, without `end`. If the two are equal the range is empty. A length that reaches to
+ * the last position of all has no end that could be given: write `{ start, start + (length - 1) }` then. */
 static inline spanlock_range spanlock_range_of(uint64_t start, uint64_t end)
 {
     spanlock_range range = { start, end - 1 };
@@ -145,7 +146,7 @@ SPANLOCK_TSAN_RELEASE(range_lock_submit,
                        spanlock_grant_callback callback, void *argument, spanlock_request *request),
                       (lock, range, mode, callback, argument, request))
 SPANLOCK_NODISCARD
-SPANLOCK_TSAN_RELEASE(range_lock_submit_eventfd,
+SPANLOCK_TSAN_RELEASE(range_lock_submit_fd,
                       (spanlock_range_lock *lock, spanlock_range range, uint32_t mode, int descriptor,
                        spanlock_request *request),
                       (lock, range, mode, descriptor, request))
@@ -210,6 +211,47 @@ SPANLOCK_TSAN_CONVERT(owner_split,
                       (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
                        uint64_t at, spanlock_token *rest),
                       (owner, lock, token, at, rest))
+SPANLOCK_TSAN_ACQUIRE(key_lock_acquire,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_key_range *range,
+                       uint32_t mode, spanlock_token *token),
+                      (lock, owner, range, mode, token))
+SPANLOCK_TSAN_ACQUIRE(key_lock_try_acquire,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_key_range *range,
+                       uint32_t mode, spanlock_token *token),
+                      (lock, owner, range, mode, token))
+SPANLOCK_TSAN_ACQUIRE(key_lock_timed_acquire,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_key_range *range,
+                       uint32_t mode, int clock, const struct timespec *deadline, spanlock_token *token),
+                      (lock, owner, range, mode, clock, deadline, token))
+SPANLOCK_TSAN_CONVERT(key_lock_convert,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_token *token,
+                       const spanlock_key_range *range, uint32_t mode),
+                      (lock, owner, token, range, mode))
+SPANLOCK_TSAN_CONVERT(key_lock_try_convert,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_token *token,
+                       const spanlock_key_range *range, uint32_t mode),
+                      (lock, owner, token, range, mode))
+SPANLOCK_TSAN_CONVERT(key_lock_timed_convert,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_token *token,
+                       const spanlock_key_range *range, uint32_t mode, int clock,
+                       const struct timespec *deadline),
+                      (lock, owner, token, range, mode, clock, deadline))
+SPANLOCK_TSAN_RELEASE(key_lock_release, (spanlock_key_lock *lock, spanlock_owner *owner, spanlock_token *token),
+                      (lock, owner, token))
+SPANLOCK_TSAN_RELEASE(key_lock_release_part,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_token *token,
+                       const spanlock_key_range *range),
+                      (lock, owner, token, range))
+SPANLOCK_TSAN_CONVERT(key_lock_split,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_token *token,
+                       const spanlock_key_range *range, spanlock_token *rest),
+                      (lock, owner, token, range, rest))
+/* It compares keys which others release meanwhile. */
+SPANLOCK_TSAN_OTHER(key_lock_blockers,
+                    (spanlock_key_lock *lock, const spanlock_key_range *range, uint32_t mode_wanted,
+                     const spanlock_owner *owner, spanlock_key_holder_callback callback, void *argument),
+                    (lock, range, mode_wanted, owner, callback, argument), (void)0, (void)0)
+SPANLOCK_TSAN_OTHER(key_lock_destroy, (spanlock_key_lock *lock), (lock), __tsan_acquire(lock), (void)0)
 /* The library tells of the locks, which the caller does not name. */
 SPANLOCK_TSAN_OTHER(owner_release_all, (spanlock_owner *owner), (owner), (void)0, (void)0)
 SPANLOCK_TSAN_OTHER(owner_cancel, (spanlock_owner *owner), (owner), (void)0, (void)0)
@@ -275,7 +317,7 @@ static inline int spanlock_tsan_rwlock_destroy(spanlock_rwlock *lock)
 #define spanlock_range_lock_destroy spanlock_tsan_range_lock_destroy
 #define spanlock_range_lock_cancel spanlock_tsan_range_lock_cancel
 #define spanlock_range_lock_submit spanlock_tsan_range_lock_submit
-#define spanlock_range_lock_submit_eventfd spanlock_tsan_range_lock_submit_eventfd
+#define spanlock_range_lock_submit_fd spanlock_tsan_range_lock_submit_fd
 #define spanlock_owner_lock spanlock_tsan_owner_lock
 #define spanlock_owner_try_lock spanlock_tsan_owner_try_lock
 #define spanlock_owner_timed_lock spanlock_tsan_owner_timed_lock
@@ -295,6 +337,17 @@ static inline int spanlock_tsan_rwlock_destroy(spanlock_rwlock *lock)
 #define spanlock_owner_release_all spanlock_tsan_owner_release_all
 #define spanlock_owner_cancel spanlock_tsan_owner_cancel
 #define spanlock_owner_destroy spanlock_tsan_owner_destroy
+#define spanlock_key_lock_acquire spanlock_tsan_key_lock_acquire
+#define spanlock_key_lock_try_acquire spanlock_tsan_key_lock_try_acquire
+#define spanlock_key_lock_timed_acquire spanlock_tsan_key_lock_timed_acquire
+#define spanlock_key_lock_convert spanlock_tsan_key_lock_convert
+#define spanlock_key_lock_try_convert spanlock_tsan_key_lock_try_convert
+#define spanlock_key_lock_timed_convert spanlock_tsan_key_lock_timed_convert
+#define spanlock_key_lock_release spanlock_tsan_key_lock_release
+#define spanlock_key_lock_release_part spanlock_tsan_key_lock_release_part
+#define spanlock_key_lock_split spanlock_tsan_key_lock_split
+#define spanlock_key_lock_blockers spanlock_tsan_key_lock_blockers
+#define spanlock_key_lock_destroy spanlock_tsan_key_lock_destroy
 #define spanlock_rwlock_read_lock spanlock_tsan_rwlock_read_lock
 #define spanlock_rwlock_write_lock spanlock_tsan_rwlock_write_lock
 #define spanlock_rwlock_try_read_lock spanlock_tsan_rwlock_try_read_lock

@@ -33,6 +33,9 @@ typedef struct spanlock_range_lock spanlock_range_lock;
 /* Somebody who holds ranges and is no thread: a transaction, a client. `spanlock_owner_create` makes one. */
 typedef struct spanlock_owner spanlock_owner;
 
+/* A lock for ranges of keys, which are byte strings. `spanlock_key_lock_create` makes one. */
+typedef struct spanlock_key_lock spanlock_key_lock;
+
 /* The bytes and the alignment of a reader-writer lock. */
 #define SPANLOCK_RWLOCK_SIZE 64
 #define SPANLOCK_RWLOCK_ALIGN 8
@@ -53,3 +56,6 @@ typedef struct spanlock_rwlock {
 
 /* Initialise the options of an owner: the defaults. */
 #define SPANLOCK_OWNER_OPTIONS { sizeof(spanlock_owner_options), 0 }
+
+/* Initialise the options of a lock over keys: the defaults. */
+#define SPANLOCK_KEY_LOCK_OPTIONS { sizeof(spanlock_key_lock_options), NULL, NULL, 0, 0, 0 }

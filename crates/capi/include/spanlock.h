@@ -3,7 +3,7 @@
  * Functions return zero, or an errno value; `errno` itself says nothing. What they have in common:
  *
  *   EINVAL           a null pointer, a reversed range, a token or a number that stands for nothing
- *   EBUSY            a try would have to wait; a lock that is to be destroyed is in use
+ *   EBUSY            a try would have to wait (see below); a lock that is to be destroyed is in use
  *   ETIMEDOUT        the deadline has passed
  *   EDEADLK          the thread or the owner would wait for what it holds itself
  *   EPERM            another thread or an owner holds what is to be released, or nobody does
@@ -11,6 +11,11 @@
  *   ENOLCK           the owner holds and asks for as many ranges as it may
  *   EXDEV            the lock belongs to another copy of the library in this process
  *   ENOTRECOVERABLE  a bug of the library, which has written a message to the standard error
+ *
+ * A try of a range does not wait for a holder, nor for a writer that awaits some of it. For a request that is about to
+ * hold some of it or to withdraw it spins, at most 128 us in all, and then answers EBUSY. So EBUSY does not always mean
+ * that somebody holds the range: the thread of such a request may not be running. A try for several ranges holds those
+ * that it has until it meets one that is taken.
  *
  * After an error nothing has changed, and a token that was to be written is zero. Memory that is exhausted ends the
  * process. Nothing throws. A destroyed or moved lock cannot always be told: the sanitizers find that.
@@ -59,6 +64,9 @@ typedef struct spanlock_range_lock spanlock_range_lock;
 /* Somebody who holds ranges and is no thread: a transaction, a client. `spanlock_owner_create` makes one. */
 typedef struct spanlock_owner spanlock_owner;
 
+/* A lock for ranges of keys, which are byte strings. `spanlock_key_lock_create` makes one. */
+typedef struct spanlock_key_lock spanlock_key_lock;
+
 /* The bytes and the alignment of a reader-writer lock. */
 #define SPANLOCK_RWLOCK_SIZE 64
 #define SPANLOCK_RWLOCK_ALIGN 8
@@ -80,6 +88,9 @@ typedef struct spanlock_rwlock {
 /* Initialise the options of an owner: the defaults. */
 #define SPANLOCK_OWNER_OPTIONS { sizeof(spanlock_owner_options), 0 }
 
+/* Initialise the options of a lock over keys: the defaults. */
+#define SPANLOCK_KEY_LOCK_OPTIONS { sizeof(spanlock_key_lock_options), NULL, NULL, 0, 0, 0 }
+
 
 /**
  * Together with other holders that share.
@@ -100,6 +111,21 @@ typedef struct spanlock_rwlock {
  * No request gives way, and one may be overtaken without end.
  */
 #define SPANLOCK_UNFAIR 1
+
+/**
+ * At an end of a range of keys: it has no key, and reaches as far as there are keys.
+ */
+#define SPANLOCK_UNBOUNDED 0
+
+/**
+ * At an end of a range of keys: the key belongs to the range.
+ */
+#define SPANLOCK_INCLUDED 1
+
+/**
+ * At an end of a range of keys: the key does not belong to the range.
+ */
+#define SPANLOCK_EXCLUDED 2
 
 /**
  * Readers give way to writers that wait. A thread that reads must not read the same lock again.
@@ -183,6 +209,33 @@ typedef struct spanlock_want {
 } spanlock_want;
 
 /**
+ * A range that somebody holds.
+ */
+typedef struct spanlock_holder {
+    /**
+     * All of what was acquired together, if that is one range.
+     */
+    struct spanlock_range range;
+    /**
+     * `SPANLOCK_SHARED` or `SPANLOCK_EXCLUSIVE`; zero: nobody holds anything.
+     */
+    uint32_t mode;
+    /**
+     * The thread's number, as `ps -L` and debuggers show it; zero: no thread holds it, but an owner.
+     */
+    uint32_t thread;
+    /**
+     * The owner's number, as `spanlock_owner_number` tells it; zero if it is a thread. Submitted requests, and calls
+     * of threads for several modes at once, have owners of the library's.
+     */
+    uint32_t owner;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} spanlock_holder;
+
+/**
  * How an owner is made. Set `size` to `sizeof(spanlock_owner_options)` and the rest to zero, which are the defaults;
  * `SPANLOCK_OWNER_OPTIONS` does that. Later versions of the library add fields at the end.
  */
@@ -196,6 +249,109 @@ typedef struct spanlock_owner_options {
      */
     uint64_t limit;
 } spanlock_owner_options;
+
+/**
+ * Which of two keys comes first: negative for the one, positive for the other, zero for keys that are the same. The
+ * first argument is what the lock was given with the function.
+ *
+ * It is a total order, the same at any time and on any thread. Where it is not, ranges that overlap may be held
+ * together, and others may exclude each other; nothing else happens. It is called often, also by threads that release
+ * what others wait for. So it should be short; it must not throw or jump out, and must not call this library.
+ */
+typedef int (*spanlock_compare_callback)(void *argument,
+                                         const void *one,
+                                         size_t one_size,
+                                         const void *other,
+                                         size_t other_size);
+
+/**
+ * How a lock over keys is made. Set `size` to `sizeof(spanlock_key_lock_options)` and the rest to zero, which are the
+ * defaults; `SPANLOCK_KEY_LOCK_OPTIONS` does that. Later versions of the library add fields at the end.
+ */
+typedef struct spanlock_key_lock_options {
+    /**
+     * The size of this structure as the program knows it.
+     */
+    size_t size;
+    /**
+     * What compares keys. Null: `memcmp`, and of keys that begin alike the shorter one comes first.
+     */
+    spanlock_compare_callback compare;
+    /**
+     * The first argument of that function.
+     */
+    void *argument;
+    /**
+     * After how many nanoseconds of waiting requests begin to give way. Zero: after a millisecond.
+     */
+    uint64_t patience_ns;
+    /**
+     * `SPANLOCK_FAIR` or `SPANLOCK_UNFAIR`.
+     */
+    uint32_t fairness;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} spanlock_key_lock_options;
+
+/**
+ * A range of keys: what lies between two ends. All zero, it is all keys. The library copies the keys.
+ *
+ * A lock does not know which keys exist: between two different keys there may be others. A range of a key that begins
+ * or ends without it is empty: it is granted at once and conflicts with nothing. One that starts behind its end is
+ * reversed, and refused with EINVAL.
+ */
+typedef struct spanlock_key_range {
+    /**
+     * The key at the start. Ignored where the start is open.
+     */
+    const void *start;
+    /**
+     * The bytes of that key.
+     */
+    size_t start_size;
+    /**
+     * The key at the end. Ignored where the end is open.
+     */
+    const void *end;
+    /**
+     * The bytes of that key.
+     */
+    size_t end_size;
+    /**
+     * `SPANLOCK_INCLUDED`, `SPANLOCK_EXCLUDED` or `SPANLOCK_UNBOUNDED`.
+     */
+    uint32_t start_kind;
+    /**
+     * `SPANLOCK_INCLUDED`, `SPANLOCK_EXCLUDED` or `SPANLOCK_UNBOUNDED`.
+     */
+    uint32_t end_kind;
+} spanlock_key_range;
+
+/**
+ * Somebody who holds a range of keys.
+ */
+typedef struct spanlock_key_holder {
+    /**
+     * What is held, in one piece. Its keys live until the callback returns.
+     */
+    struct spanlock_key_range range;
+    /**
+     * `SPANLOCK_SHARED` or `SPANLOCK_EXCLUSIVE`.
+     */
+    uint32_t mode;
+    /**
+     * The number of the owner that holds it, as `spanlock_owner_number` tells it.
+     */
+    uint32_t owner;
+} spanlock_key_holder;
+
+/**
+ * Called with one who holds keys, and the argument that was given with it. It may call every function of the library,
+ * and must not throw or jump out.
+ */
+typedef void (*spanlock_key_holder_callback)(void *argument, const struct spanlock_key_holder *holder);
 
 /**
  * Called once, when a submitted request is granted: with what was given to `spanlock_range_lock_submit`, and the token
@@ -300,8 +456,9 @@ int spanlock_range_lock_timed_write(spanlock_range_lock *lock,
 /**
  * Releases what a token acquired, and sets the token to zero.
  *
- * EINVAL: it was released before, is of another lock, or was never a token. EPERM: another thread acquired it. Nothing
- * is released then. A token of a submitted request may be released by any thread; the range is free soon afterwards.
+ * EINVAL: it was released before, is of another lock, or was never a token. EPERM: another thread or an owner acquired
+ * it. Nothing is released then. A token of a submitted request may be released by any thread; the range is free soon
+ * afterwards.
  */
 int spanlock_range_lock_release(spanlock_range_lock *lock,
                                 struct spanlock_token *token);
@@ -320,7 +477,8 @@ int spanlock_range_lock_downgrade(spanlock_range_lock *lock,
  * is cut off where `size` bytes do not suffice; `size` may be zero. `needed`, unless null, gets the bytes that would
  * have sufficed, with the zero.
  *
- * Threads are named by the numbers that `ps -L` and debuggers show, and owners as by `spanlock_owner_name`.
+ * Threads are named by the numbers that `ps -L` and debuggers show, and owners by
+ * those of `spanlock_owner_number`. `spanlock_range_lock_holders` has the holders as data.
  */
 int spanlock_range_lock_snapshot(spanlock_range_lock *lock,
                                  char *buffer,
@@ -363,6 +521,34 @@ int spanlock_range_lock_timed_many(spanlock_range_lock *lock,
                                    struct spanlock_token *token);
 
 /**
+ * Writes to `holder` who is in the way of a request, as `F_GETLK` of `fcntl` does: of those who hold some of `range`
+ * and conflict with `mode`, the one whose range begins first. Its `mode` is zero if nobody is in the way.
+ *
+ * Who asks is `owner`, or the calling thread if `owner` is null. What that one holds itself is not in its way. (What
+ * was acquired by a submitted request, or by a thread in several modes at once, an owner of the library's holds, which
+ * is in the thread's way, too.)
+ *
+ * The answer may be out of date at once, and nothing is acquired. It takes as long as listing all holders.
+ */
+int spanlock_range_lock_blocker(spanlock_range_lock *lock,
+                                struct spanlock_range range,
+                                uint32_t mode_wanted,
+                                const spanlock_owner *owner,
+                                struct spanlock_holder *holder);
+
+/**
+ * Writes to `holders` who holds some of `range`, in the order in which their ranges begin, as many as `count` says;
+ * `count` may be zero. `needed`, unless null, gets how many there are.
+ *
+ * Who comes or goes meanwhile may be listed or not.
+ */
+int spanlock_range_lock_holders(spanlock_range_lock *lock,
+                                struct spanlock_range range,
+                                struct spanlock_holder *holders,
+                                size_t count,
+                                size_t *needed);
+
+/**
  * Makes an owner that holds nothing, and writes its address to `owner`. An owner stands for somebody who is no thread:
  * a transaction, a client, a request that goes over a pool of threads. What it acquires any thread may use and
  * release. Two owners exclude each other as two threads do.
@@ -382,13 +568,9 @@ int spanlock_owner_create(spanlock_owner **owner,
 int spanlock_owner_destroy(spanlock_owner *owner);
 
 /**
- * Writes the owner's name to `buffer`, as `spanlock_range_lock_snapshot` shows it: `owner 7`. `buffer`, `size` and
- * `needed` as there.
+ * Writes to `number` the number by which snapshots name the owner: 7, for `owner 7`.
  */
-int spanlock_owner_name(spanlock_owner *owner,
-                        char *buffer,
-                        size_t size,
-                        size_t *needed);
+int spanlock_owner_number(const spanlock_owner *owner, uint32_t *number);
 
 /**
  * Writes to `count` how many ranges the owner holds or asks for, in all locks. Each piece of what was converted or
@@ -601,6 +783,146 @@ int spanlock_owner_pieces(spanlock_owner *owner,
 int spanlock_owner_release_all(spanlock_owner *owner);
 
 /**
+ * Makes a lock over keys with nothing held, and writes its address to `lock`. Keys are byte strings of any length, and
+ * owners hold ranges of them: see `spanlock_owner_create`.
+ *
+ * `options` may be null: then keys are ordered by their bytes. Errors as `spanlock_range_lock_create`.
+ */
+SPANLOCK_NODISCARD
+int spanlock_key_lock_create(spanlock_key_lock **lock,
+                             const struct spanlock_key_lock_options *options);
+
+/**
+ * Ends a lock over keys and frees it. EBUSY: a range of it is held or awaited; nothing is done.
+ *
+ * No other thread may use the lock at the same time, or later: its memory is gone, so that cannot be told. The
+ * function that compares its keys is not called any more.
+ */
+int spanlock_key_lock_destroy(spanlock_key_lock *lock);
+
+/**
+ * Calls `callback` with `argument` for each who is in the way of a request: who holds some of `range`, and conflicts
+ * with `mode_wanted`, in the order in which their ranges begin.
+ *
+ * Who asks is `owner`, which is not in its own way; null: nobody in particular. So `SPANLOCK_EXCLUSIVE` and null list
+ * all who hold some of the range.
+ *
+ * The answer may be out of date at once: who comes or goes meanwhile may be listed or not. It takes as long as a walk
+ * over all holders.
+ */
+int spanlock_key_lock_blockers(spanlock_key_lock *lock,
+                               const struct spanlock_key_range *range,
+                               uint32_t mode_wanted,
+                               const spanlock_owner *owner,
+                               spanlock_key_holder_callback callback,
+                               void *argument);
+
+/**
+ * Locks a range of keys in a mode, `SPANLOCK_SHARED` or `SPANLOCK_EXCLUSIVE`, for an owner; blocks while others hold
+ * some of it in the way. Any thread may use the token then.
+ *
+ * ECANCELED: the owner is cancelled. ENOLCK: it holds or asks for as many ranges as it may. EDEADLK: the owner, by
+ * another token, holds some of the range in the way.
+ */
+SPANLOCK_NODISCARD
+int spanlock_key_lock_acquire(spanlock_key_lock *lock,
+                              spanlock_owner *owner,
+                              const struct spanlock_key_range *range,
+                              uint32_t mode,
+                              struct spanlock_token *token);
+
+/**
+ * As `spanlock_key_lock_acquire`, if that is possible at once. EBUSY: it is not.
+ */
+SPANLOCK_NODISCARD
+int spanlock_key_lock_try_acquire(spanlock_key_lock *lock,
+                                  spanlock_owner *owner,
+                                  const struct spanlock_key_range *range,
+                                  uint32_t mode,
+                                  struct spanlock_token *token);
+
+/**
+ * As `spanlock_key_lock_acquire`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
+ */
+SPANLOCK_NODISCARD
+int spanlock_key_lock_timed_acquire(spanlock_key_lock *lock,
+                                    spanlock_owner *owner,
+                                    const struct spanlock_key_range *range,
+                                    uint32_t mode,
+                                    int clock,
+                                    const struct timespec *deadline,
+                                    struct spanlock_token *token);
+
+/**
+ * From now on the owner holds `range` in a mode, by this token: what the token stands for of it is converted, and what
+ * it does not is acquired. What it stands for elsewhere stays. Blocks while others hold some of `range` in the way.
+ *
+ * All or nothing: an error leaves what was held as it was, and it is held meanwhile. Nobody gets between the old hold
+ * and the new one. Errors as `spanlock_owner_convert`.
+ */
+SPANLOCK_NODISCARD
+int spanlock_key_lock_convert(spanlock_key_lock *lock,
+                              spanlock_owner *owner,
+                              const struct spanlock_token *token,
+                              const struct spanlock_key_range *range,
+                              uint32_t mode);
+
+/**
+ * As `spanlock_key_lock_convert`, if that is possible at once. EBUSY: it is not. To try again in a loop is no way to
+ * wait: two owners that do so never succeed.
+ */
+SPANLOCK_NODISCARD
+int spanlock_key_lock_try_convert(spanlock_key_lock *lock,
+                                  spanlock_owner *owner,
+                                  const struct spanlock_token *token,
+                                  const struct spanlock_key_range *range,
+                                  uint32_t mode);
+
+/**
+ * As `spanlock_key_lock_convert`, until a time on CLOCK_REALTIME or CLOCK_MONOTONIC. ETIMEDOUT: it has passed.
+ */
+SPANLOCK_NODISCARD
+int spanlock_key_lock_timed_convert(spanlock_key_lock *lock,
+                                    spanlock_owner *owner,
+                                    const struct spanlock_token *token,
+                                    const struct spanlock_key_range *range,
+                                    uint32_t mode,
+                                    int clock,
+                                    const struct timespec *deadline);
+
+/**
+ * Releases what a token stands for, and sets the token to zero. Any thread may do it.
+ *
+ * EINVAL: the token was released, is of another owner or lock, or was never an owner's token. EBUSY: another thread
+ * uses it. Nothing is released then.
+ */
+int spanlock_key_lock_release(spanlock_key_lock *lock,
+                              spanlock_owner *owner,
+                              struct spanlock_token *token);
+
+/**
+ * Releases `range`, and keeps the rest of what a token stands for. The token stays, also if nothing is left.
+ *
+ * EINVAL: a reversed range. Other errors as `spanlock_key_lock_release`.
+ */
+int spanlock_key_lock_release_part(spanlock_key_lock *lock,
+                                   spanlock_owner *owner,
+                                   const struct spanlock_token *token,
+                                   const struct spanlock_key_range *range);
+
+/**
+ * Splits off what a token stands for of a range that is open at its end: from now on `rest` stands for that.
+ *
+ * EINVAL: the range has an end. Other errors as `spanlock_key_lock_release`; `rest` is zero then.
+ */
+SPANLOCK_NODISCARD
+int spanlock_key_lock_split(spanlock_key_lock *lock,
+                            spanlock_owner *owner,
+                            const struct spanlock_token *token,
+                            const struct spanlock_key_range *range,
+                            struct spanlock_token *rest);
+
+/**
  * Asks for a range without waiting for it. When the request is granted, a thread of the library calls `callback` with
  * `argument` and the token. `request` gets the request's number, by which it can be cancelled, before that.
  *
@@ -619,21 +941,26 @@ int spanlock_range_lock_submit(spanlock_range_lock *lock,
                                spanlock_request *request);
 
 /**
- * As `spanlock_range_lock_submit`, but adds one to the eventfd `descriptor` when the request is granted. The token is
- * then to be had by `spanlock_range_lock_take`. The descriptor may be closed at any time, and may serve many requests.
+ * As `spanlock_range_lock_submit`, but writes eight bytes to `descriptor` when the request is granted: the request's
+ * number to a pipe or a local socket, so that who reads it learns which request that was, or the number one to an
+ * eventfd, which adds up. The token is then to be had by `spanlock_range_lock_take`. The descriptor may be closed at
+ * any time, and may serve many requests. Where a pipe is full, a thread of the library waits until it is read. A
+ * number may still come of a request that was taken and released before that: then `spanlock_range_lock_take` answers
+ * EALREADY.
  *
- * EBADF: it is not open.
+ * EBADF: the descriptor is not open for writing. EINVAL: it is of a file of another kind. EMFILE: the process has as
+ * many descriptors as it may; each request that waits has one of its own.
  */
 SPANLOCK_NODISCARD
-int spanlock_range_lock_submit_eventfd(spanlock_range_lock *lock,
-                                       struct spanlock_range range,
-                                       uint32_t mode,
-                                       int descriptor,
-                                       spanlock_request *request);
+int spanlock_range_lock_submit_fd(spanlock_range_lock *lock,
+                                  struct spanlock_range range,
+                                  uint32_t mode,
+                                  int descriptor,
+                                  spanlock_request *request);
 
 /**
- * Cancels a request that still waits: its callback has not run and will not run, its eventfd is not written to, and it
- * is over.
+ * Cancels a request that still waits: its callback has not run and will not run, its descriptor is not written to, and
+ * it is over.
  *
  * EALREADY: it was granted before, or has ended; then its callback has run, runs or is about to, and the range is to
  * be released by the token. EINVAL: there is no such request of this lock.
@@ -721,7 +1048,8 @@ int spanlock_rwlock_write_unlock(spanlock_rwlock *lock);
 
 #endif  /* SPANLOCK_H */
 
-/* The positions from `start` to `end`, without `end`. If the two are equal the range is empty. */
+/* The positions from `start` to `end`, without `end`. If the two are equal the range is empty. A length that reaches to
+ * the last position of all has no end that could be given: write `{ start, start + (length - 1) }` then. */
 static inline spanlock_range spanlock_range_of(uint64_t start, uint64_t end)
 {
     spanlock_range range = { start, end - 1 };
@@ -868,7 +1196,7 @@ SPANLOCK_TSAN_RELEASE(range_lock_submit,
                        spanlock_grant_callback callback, void *argument, spanlock_request *request),
                       (lock, range, mode, callback, argument, request))
 SPANLOCK_NODISCARD
-SPANLOCK_TSAN_RELEASE(range_lock_submit_eventfd,
+SPANLOCK_TSAN_RELEASE(range_lock_submit_fd,
                       (spanlock_range_lock *lock, spanlock_range range, uint32_t mode, int descriptor,
                        spanlock_request *request),
                       (lock, range, mode, descriptor, request))
@@ -933,6 +1261,47 @@ SPANLOCK_TSAN_CONVERT(owner_split,
                       (spanlock_owner *owner, spanlock_range_lock *lock, const spanlock_token *token,
                        uint64_t at, spanlock_token *rest),
                       (owner, lock, token, at, rest))
+SPANLOCK_TSAN_ACQUIRE(key_lock_acquire,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_key_range *range,
+                       uint32_t mode, spanlock_token *token),
+                      (lock, owner, range, mode, token))
+SPANLOCK_TSAN_ACQUIRE(key_lock_try_acquire,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_key_range *range,
+                       uint32_t mode, spanlock_token *token),
+                      (lock, owner, range, mode, token))
+SPANLOCK_TSAN_ACQUIRE(key_lock_timed_acquire,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_key_range *range,
+                       uint32_t mode, int clock, const struct timespec *deadline, spanlock_token *token),
+                      (lock, owner, range, mode, clock, deadline, token))
+SPANLOCK_TSAN_CONVERT(key_lock_convert,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_token *token,
+                       const spanlock_key_range *range, uint32_t mode),
+                      (lock, owner, token, range, mode))
+SPANLOCK_TSAN_CONVERT(key_lock_try_convert,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_token *token,
+                       const spanlock_key_range *range, uint32_t mode),
+                      (lock, owner, token, range, mode))
+SPANLOCK_TSAN_CONVERT(key_lock_timed_convert,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_token *token,
+                       const spanlock_key_range *range, uint32_t mode, int clock,
+                       const struct timespec *deadline),
+                      (lock, owner, token, range, mode, clock, deadline))
+SPANLOCK_TSAN_RELEASE(key_lock_release, (spanlock_key_lock *lock, spanlock_owner *owner, spanlock_token *token),
+                      (lock, owner, token))
+SPANLOCK_TSAN_RELEASE(key_lock_release_part,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_token *token,
+                       const spanlock_key_range *range),
+                      (lock, owner, token, range))
+SPANLOCK_TSAN_CONVERT(key_lock_split,
+                      (spanlock_key_lock *lock, spanlock_owner *owner, const spanlock_token *token,
+                       const spanlock_key_range *range, spanlock_token *rest),
+                      (lock, owner, token, range, rest))
+/* It compares keys which others release meanwhile. */
+SPANLOCK_TSAN_OTHER(key_lock_blockers,
+                    (spanlock_key_lock *lock, const spanlock_key_range *range, uint32_t mode_wanted,
+                     const spanlock_owner *owner, spanlock_key_holder_callback callback, void *argument),
+                    (lock, range, mode_wanted, owner, callback, argument), (void)0, (void)0)
+SPANLOCK_TSAN_OTHER(key_lock_destroy, (spanlock_key_lock *lock), (lock), __tsan_acquire(lock), (void)0)
 /* The library tells of the locks, which the caller does not name. */
 SPANLOCK_TSAN_OTHER(owner_release_all, (spanlock_owner *owner), (owner), (void)0, (void)0)
 SPANLOCK_TSAN_OTHER(owner_cancel, (spanlock_owner *owner), (owner), (void)0, (void)0)
@@ -998,7 +1367,7 @@ static inline int spanlock_tsan_rwlock_destroy(spanlock_rwlock *lock)
 #define spanlock_range_lock_destroy spanlock_tsan_range_lock_destroy
 #define spanlock_range_lock_cancel spanlock_tsan_range_lock_cancel
 #define spanlock_range_lock_submit spanlock_tsan_range_lock_submit
-#define spanlock_range_lock_submit_eventfd spanlock_tsan_range_lock_submit_eventfd
+#define spanlock_range_lock_submit_fd spanlock_tsan_range_lock_submit_fd
 #define spanlock_owner_lock spanlock_tsan_owner_lock
 #define spanlock_owner_try_lock spanlock_tsan_owner_try_lock
 #define spanlock_owner_timed_lock spanlock_tsan_owner_timed_lock
@@ -1018,6 +1387,17 @@ static inline int spanlock_tsan_rwlock_destroy(spanlock_rwlock *lock)
 #define spanlock_owner_release_all spanlock_tsan_owner_release_all
 #define spanlock_owner_cancel spanlock_tsan_owner_cancel
 #define spanlock_owner_destroy spanlock_tsan_owner_destroy
+#define spanlock_key_lock_acquire spanlock_tsan_key_lock_acquire
+#define spanlock_key_lock_try_acquire spanlock_tsan_key_lock_try_acquire
+#define spanlock_key_lock_timed_acquire spanlock_tsan_key_lock_timed_acquire
+#define spanlock_key_lock_convert spanlock_tsan_key_lock_convert
+#define spanlock_key_lock_try_convert spanlock_tsan_key_lock_try_convert
+#define spanlock_key_lock_timed_convert spanlock_tsan_key_lock_timed_convert
+#define spanlock_key_lock_release spanlock_tsan_key_lock_release
+#define spanlock_key_lock_release_part spanlock_tsan_key_lock_release_part
+#define spanlock_key_lock_split spanlock_tsan_key_lock_split
+#define spanlock_key_lock_blockers spanlock_tsan_key_lock_blockers
+#define spanlock_key_lock_destroy spanlock_tsan_key_lock_destroy
 #define spanlock_rwlock_read_lock spanlock_tsan_rwlock_read_lock
 #define spanlock_rwlock_write_lock spanlock_tsan_rwlock_write_lock
 #define spanlock_rwlock_try_read_lock spanlock_tsan_rwlock_try_read_lock

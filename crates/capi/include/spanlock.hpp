@@ -10,6 +10,9 @@
 //   spanlock::shared_mutex mutex;             // In the place of a std::shared_mutex.
 //   std::shared_lock reader(mutex);
 //
+// A try of a range fails if somebody holds some of it, or a writer awaits it. A request that is about to hold some of
+// it or to withdraw counts as a holder if it has not decided after 128 us: its thread may not be running.
+//
 // Errors are exceptions of the type `std::system_error`, as those of the standard library's locks. Where exceptions are
 // off, an error writes a message and aborts.
 
@@ -220,6 +223,20 @@ public:
         return detail::text([this](auto... to) { return spanlock_range_lock_snapshot(lock_, to...); }, "snapshot");
     }
 
+    // Who holds some of a range, in the order in which their ranges begin.
+    [[nodiscard]] std::vector<spanlock_holder> holders(range_type range) const
+    {
+        std::vector<spanlock_holder> holders;
+        std::size_t needed = 0;
+        do {
+            holders.resize(needed);
+            detail::ensure(spanlock_range_lock_holders(lock_, range, holders.data(), holders.size(), &needed),
+                           "range_lock::holders");
+        } while (needed > holders.size());
+        holders.resize(needed);
+        return holders;
+    }
+
 private:
     spanlock_range_lock* lock_ = nullptr;
 };
@@ -292,7 +309,8 @@ public:
             fail(EPERM, "a guard without a lock");
         if (owns_)
             fail(EDEADLK, "a guard that holds its range already");
-        owns_ = granted(acquire(lock_->native_handle(), &token_), "a range lock");
+        const int error = acquire(lock_->native_handle(), &token_);
+        owns_ = granted(error, error == EINVAL ? "a reversed range, or a lock that is none" : "a range lock");
         return owns_;
     }
 
@@ -534,10 +552,12 @@ public:
         return count;
     }
 
-    // Its name in a snapshot.
-    [[nodiscard]] std::string name() const
+    // Snapshots name it by this: 7, for "owner 7".
+    [[nodiscard]] std::uint32_t number() const
     {
-        return detail::text([this](auto... to) { return spanlock_owner_name(owner_, to...); }, "owner::name");
+        std::uint32_t number = 0;
+        detail::ensure(spanlock_owner_number(owner_, &number), "owner::number");
+        return number;
     }
 
     // The owner, as the functions of `spanlock.h` take it.

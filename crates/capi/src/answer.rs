@@ -1,6 +1,7 @@
 //! What a function answers: zero, or an errno value. A panic becomes one, too.
 
-use libc::{EDEADLK, ENOTRECOVERABLE, c_int};
+use libc::{EBUSY, EDEADLK, ENOTRECOVERABLE, ETIMEDOUT, c_int};
+use spanlock::range::raw::Wait;
 use std::any::Any;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,6 +28,15 @@ pub(crate) fn ensure(holds: bool, error: c_int) -> Answer {
     } else {
         Err(Refused::by(error))
     }
+}
+
+/// The error of a request that was not granted.
+#[inline]
+pub(crate) fn given_up(wait: Wait) -> Refused {
+    Refused::by(match wait {
+        Wait::Never => EBUSY,
+        Wait::Until(_) | Wait::Forever => ETIMEDOUT,
+    })
 }
 
 /// Calls `f`, and answers as C functions do. A panic is an error like any other: nothing unwinds into C.

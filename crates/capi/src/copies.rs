@@ -5,6 +5,7 @@
 //! word of each lock names the copy that made it, or that used it first.
 
 use crate::answer::{Answer, Refused};
+use crate::memory::given;
 use libc::{EINVAL, EXDEV};
 use prim::atomic::{AtomicU64, Ordering};
 
@@ -44,8 +45,7 @@ impl Copy {
         self.0.load(Ordering::Relaxed) == this()
     }
 
-    /// Nothing, if the lock belongs to this copy; else `EXDEV` if it belongs to another one, and `EINVAL` if its life
-    /// has ended or it is none.
+    /// `EXDEV` if the lock belongs to another copy, and `EINVAL` if its life has ended or it is none.
     #[inline]
     pub(crate) fn check(&self) -> Answer {
         if self.is_this() {
@@ -79,5 +79,23 @@ impl Copy {
     /// The lock's life ends.
     pub(crate) fn end(&self) {
         self.0.store(ENDED, Ordering::Relaxed);
+    }
+}
+
+/// What lives on the heap, and is known to a program by its address.
+pub(crate) trait Handle: Sized {
+    /// The first word.
+    fn copy(&self) -> &Copy;
+
+    /// What is at that address. `EINVAL` if nothing is, and `EXDEV` if it is another copy's.
+    ///
+    /// # Safety
+    /// The pointer is null, or leads to one that lives for `'a`.
+    #[inline]
+    unsafe fn at<'a>(pointer: *const Self) -> Answer<&'a Self> {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { given(pointer) }?;
+        handle.copy().check()?;
+        Ok(handle)
     }
 }

@@ -10,11 +10,11 @@
 //!
 //! All zero, as the static initialiser leaves it, is a free lock that no copy of the library has used yet.
 
-use crate::answer::{Answer, Refused, ensure};
+use crate::answer::{Answer, Refused, ensure, given_up};
 use crate::copies::Copy;
-use crate::handle::given_up;
-use crate::local;
-use crate::rwlock_holds::{Locks, Name, Noted, Tokens};
+use crate::exports::rwlock::{SPANLOCK_RWLOCK_READERS, SPANLOCK_RWLOCK_WRITERS};
+use crate::tables::thread;
+use crate::tables::thread_rwlocks::{Locks, Name, Noted, Tokens};
 use libc::{EBUSY, EDEADLK, EINVAL, EPERM};
 use lock_api::{RawRwLock, RawRwLockTimed};
 use prim::atomic::{AtomicU64, Ordering};
@@ -22,13 +22,6 @@ use prim::clock::Instant;
 use spanlock::range::raw::Wait;
 use spanlock::rw::{Bravo, FutexRwLock, ReadersFirst, WritersFirst};
 use std::mem::ManuallyDrop;
-
-/// Readers give way to writers that wait. A thread that reads must not read the same lock again.
-pub const SPANLOCK_RWLOCK_WRITERS: u32 = 0;
-
-/// Readers do not wait for writers that wait. A thread that reads may read the same lock again, and readers that never
-/// pause may keep writers out.
-pub const SPANLOCK_RWLOCK_READERS: u32 = 1;
 
 /// The kinds, as the fourth word has them.
 const WRITERS: u64 = SPANLOCK_RWLOCK_WRITERS as u64;
@@ -182,7 +175,7 @@ enum Either<'a> {
 #[inline(never)]
 fn note_more<M: Mode>(held: Noted<M::Token>) -> Answer {
     // SAFETY: this is a part of a function that C calls, and nothing else here uses it.
-    M::tokens(unsafe { &mut local::held().locks }).note_more(held);
+    M::tokens(unsafe { &mut thread::held().locks }).note_more(held);
     Ok(())
 }
 
@@ -257,12 +250,12 @@ impl RwLock {
     #[inline(always)]
     fn lock_by<M: Mode, L: Kind>(&self, raw: &L, kind: u64, wait: Wait) -> Answer {
         // SAFETY: this is a part of a function that C calls, and the borrow ends here.
-        if wait != Wait::Never && M::is_to_be_checked(unsafe { &local::held().locks }) {
+        if wait != Wait::Never && M::is_to_be_checked(unsafe { &thread::held().locks }) {
             self.check::<M>()?;
         }
         let token = M::acquire(raw, wait).ok_or_else(|| given_up(wait))?;
         // SAFETY: as above.
-        let tokens = M::tokens(unsafe { &mut local::held().locks });
+        let tokens = M::tokens(unsafe { &mut thread::held().locks });
         if let Some(held) = tokens.note((Name::of(self, kind), token)) {
             return note_more::<M>(held);
         }
@@ -274,7 +267,7 @@ impl RwLock {
     #[inline(never)]
     fn check<M: Mode>(&self) -> Answer {
         // SAFETY: this is a part of a function that C calls, and nothing else here uses it.
-        let locks = &unsafe { local::held() }.locks;
+        let locks = &unsafe { thread::held() }.locks;
         ensure(!M::waits_for_itself(locks, self), EDEADLK)
     }
 
@@ -282,7 +275,7 @@ impl RwLock {
     #[inline(always)]
     pub(crate) fn unlock<M: Mode>(&self) -> Answer {
         // SAFETY: this is a part of a function that C calls, and nothing below uses it.
-        let tokens = M::tokens(unsafe { &mut local::held().locks });
+        let tokens = M::tokens(unsafe { &mut thread::held().locks });
         let Some(token) = tokens.forget(Name::of(self, WRITERS)) else {
             return self.unlock_otherwise::<M>();
         };
@@ -295,7 +288,7 @@ impl RwLock {
     #[inline(never)]
     fn unlock_otherwise<M: Mode>(&self) -> Answer {
         // SAFETY: this is a part of a function that C calls, and nothing else here uses it.
-        let tokens = M::tokens(unsafe { &mut local::held().locks });
+        let tokens = M::tokens(unsafe { &mut thread::held().locks });
         let Some(token) = tokens.forget_more(self) else {
             self.enter()?;
             return Err(Refused::by(EPERM));

@@ -42,22 +42,23 @@ fn made() -> String {
     config.trailer = Some(text("header/after.h"));
     let mut made = Vec::new();
     let builder = cbindgen::Builder::new().with_config(config);
-    let sources = [
+    let sections = [
         "version",
-        "handle",
-        "holds",
+        "types",
         "range_lock",
-        "many",
+        "range_lock_many",
+        "range_lock_holders",
         "owner",
-        "holding",
-        "submit",
-        "rwlock_state",
+        "owner_holding",
+        "key_lock",
+        "key_lock_holding",
+        "range_lock_submit",
         "rwlock",
     ];
-    sources
+    sections
         .iter()
-        .fold(builder, |builder, source| {
-            builder.with_src(here(&format!("src/{source}.rs")))
+        .fold(builder, |builder, section| {
+            builder.with_src(here(&format!("src/exports/{section}.rs")))
         })
         .generate()
         .expect("the sources are well formed")

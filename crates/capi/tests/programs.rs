@@ -99,4 +99,4 @@ macro_rules! programs {
     };
 }
 
-programs! { range rwlock misuse owners submit life cancelled loader signals }
+programs! { range holders rwlock misuse owners keys submit life cancelled loader signals }

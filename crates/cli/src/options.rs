@@ -1,12 +1,14 @@
 //! Arguments that several commands share, and how their values are read.
 
+pub(crate) use crate::output::Format;
+
 use clap::builder::{RangedI64ValueParser, UnknownArgumentValueParser};
-use clap::{Arg, Args, ValueEnum};
+use clap::{Arg, Args};
 use spanlock_bench::known::Known;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock, parse};
 use spanlock_bench::rw::{self, locks::Lock as RwLock};
 use spanlock_records::stats::distinct;
-use spanlock_records::trial::arr::MAX_THREADS;
+use spanlock_records::trial::setting::MAX_THREADS;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -16,12 +18,6 @@ pub(crate) struct Output {
     /// Tables, or one JSON object per line.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Table,
-    Json,
 }
 
 /// Numbers of threads.
@@ -112,13 +108,6 @@ pub(crate) fn rw_locks(
     let find = |name| rw::locks::parse(name, among.clone());
     let found: Result<_, _> = text.split(',').map(find).collect();
     found.map(Named)
-}
-
-/// A part of the whole.
-pub(crate) fn part(text: &str) -> Result<f64, String> {
-    let part = text.parse().ok();
-    part.filter(|part| (0.0..=1.0).contains(part))
-        .ok_or_else(|| "expected a part from 0 to 1".to_owned())
 }
 
 /// A number within these.

@@ -23,6 +23,13 @@ impl Progress {
         self.0.tick();
     }
 
+    /// Shows the next of so many that are not known beforehand.
+    pub(crate) fn more(&self, what: impl Display) {
+        self.0.inc_length(1);
+        self.0.inc(1);
+        self.step(what);
+    }
+
     /// Shows that it is done.
     pub(crate) fn done(&self) {
         self.0.inc(1);

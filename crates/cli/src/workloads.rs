@@ -1,46 +1,159 @@
-//! The numbers of each workload, as users choose them: the same on hardware and on simulated machines.
+//! The commands of workloads: what each of them takes follows from its row.
 
-use crate::options::number;
-use clap::Args;
-use spanlock_bench::provenance::available_memory;
+use crate::bench::measure::{Counted, compared};
+use crate::failure::Result;
+use crate::options::{Locks, without_seconds};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use serde_json::Value;
+use spanlock_bench::blob;
+use spanlock_bench::known::Known;
+use spanlock_bench::registry;
+use spanlock_bench::rw::locks::{FLOORS, LOCKS, Lock as RwLock};
+use spanlock_bench::sets::Stock;
+use spanlock_bench::space::Variant;
+use spanlock_bench::workload::{Ends, Row, Runs, Subject, WORKLOADS, find};
+use spanlock_records::record::Panel;
 use spanlock_records::stats::distinct;
-use spanlock_records::trial::arr::{self, Pauses, Percent, Timing, Variant};
-use spanlock_records::trial::batch::{self, MAX_HOLD, MAX_RANGES, RANGES};
-use spanlock_records::trial::blob::{
-    self, Draw, MAX_CACHE, MAX_RECORDS, Payload, RECORD_BYTES, RECORDS,
-};
-use spanlock_records::trial::keys::{self, Access};
-use spanlock_records::trial::latency::{MAX_PARTS, PARTS};
-use spanlock_records::trial::micro;
-use spanlock_records::trial::pattern::{self, MAX_BYSTANDERS, Pattern};
+use spanlock_records::trial::argument::{Argument, On, Takes, combined};
 use spanlock_records::trial::run::Trial;
-use spanlock_records::trial::set::{self, Chosen, KEYS, MAX_KEYS, Mix};
-#[cfg(target_os = "linux")]
-use spanlock_records::trial::store;
+use spanlock_workbench::keys::table::Row as KeyLock;
+use spanlock_workbench::micro::Kernel;
 
-mod rw;
-mod vm;
+/// Where workloads run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Hardware,
+    #[cfg(feature = "sim")]
+    Simulated,
+}
 
-pub(crate) use rw::Loads;
-pub(crate) use vm::Space;
-
-/// A workload of which users have chosen the numbers.
-pub(crate) trait Workload {
-    type Load: Copy;
-
-    /// Each combination of its numbers.
-    fn loads(&self) -> Vec<Self::Load>;
-
-    /// A trial for each of them, and for each number of threads.
-    fn trials(&self, threads: &[usize], run: Trial<()>) -> Vec<Trial<Self::Load>> {
-        let each = turns(self.loads(), threads);
-        all(each, |(threads, load)| run.with(load, threads))
+impl Place {
+    fn has(self, argument: &Argument) -> bool {
+        argument.on == On::Both || (argument.on == On::Hardware) == (self == Self::Hardware)
     }
 
-    /// Why its numbers contradict each other, or ask for what this machine does not have.
-    fn contradiction(&self, _threads: &[usize]) -> Option<String> {
-        None
+    fn usual(self, usual: [&'static str; 2]) -> &'static str {
+        match self {
+            Self::Hardware => usual[0],
+            #[cfg(feature = "sim")]
+            Self::Simulated => usual[1],
+        }
     }
+}
+
+/// The command that workloads belong to: `rw` has those of reader-writer locks.
+pub(crate) fn is_in(row: &Row, command: &str) -> bool {
+    match row.runs {
+        Runs::Whole(_) => command == "rw",
+        // On hardware, this is `vm replay`.
+        Runs::Spaces => ["sim", "vm"].contains(&command),
+        _ => ["bench", "sim"].contains(&command),
+    }
+}
+
+/// The command of a workload there: its own arguments, and those that all have.
+pub(crate) fn command(row: &'static Row, place: Place) -> Command {
+    let name = if is_in(row, "vm") && place == Place::Hardware {
+        "replay"
+    } else {
+        row.name
+    };
+    let own = row.arguments.iter().filter(|argument| place.has(argument));
+    let command = Command::new(name).args(own.map(|argument| arg(argument, place)));
+    let command = match place {
+        Place::Hardware => hardware(row, command),
+        #[cfg(feature = "sim")]
+        Place::Simulated => crate::sim::of(row, command),
+    };
+    let command = command.about(row.about);
+    match row.ends {
+        Ends::InTime => {
+            command.mut_arg("seconds", |arg| arg.default_value(place.usual(row.seconds)))
+        }
+        Ends::ByItself(how) => {
+            let command = command.mut_arg("seconds", |_| without_seconds(how));
+            match place {
+                Place::Hardware => command.mut_arg("warmup", |warmup| warmup.hide(true)),
+                #[cfg(feature = "sim")]
+                Place::Simulated => command,
+            }
+        }
+    }
+}
+
+/// An option for a setting; without a usual value, an argument that is needed.
+fn arg(argument: &'static Argument, place: Place) -> Arg {
+    let arg = Arg::new(argument.name).help(argument.about);
+    let usual = place.usual(argument.usual);
+    let parser = move |text: &str| argument.parse(text);
+    match (argument.takes, usual) {
+        (Takes::Flag, _) => arg.long(argument.name).action(ArgAction::SetTrue),
+        (_, "") => arg
+            .required(true)
+            .num_args(1..)
+            .value_parser(parser)
+            .value_name("TRACE"),
+        _ => {
+            let name = match argument.takes {
+                Takes::Whole(..) => "N,...",
+                Takes::Part => "PART,...",
+                Takes::Words(_) | Takes::Flag => "NAME,...",
+            };
+            let arg = arg.long(argument.name).action(ArgAction::Append);
+            arg.value_parser(parser)
+                .value_name(name)
+                .default_values(usual.split(','))
+        }
+    }
+}
+
+/// The panels that users chose: each combination of values, each value once.
+pub(crate) fn panels(row: &Row, matches: &ArgMatches, place: Place) -> Result<Vec<Panel>> {
+    let values = |argument: &Argument| {
+        let name = argument.name;
+        let usual = || {
+            let words = place.usual(argument.usual).split(',');
+            words.filter_map(|word| argument.parse(word).ok()).collect()
+        };
+        let values: Vec<Value> = match argument.takes {
+            _ if !place.has(argument) => usual(),
+            Takes::Flag => vec![matches.get_flag(name).into()],
+            _ => matches
+                .get_many(name)
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect(),
+        };
+        (name, distinct(values))
+    };
+    let all: Vec<_> = row.arguments.iter().map(values).collect();
+    Ok(panels_of(row, &all))
+}
+
+/// The panels of a workload with what is usual on hardware.
+pub(crate) fn usual(row: &Row) -> Vec<Panel> {
+    let values = |argument: &Argument| {
+        let words = argument.usual[0].split(',');
+        let values = words.filter_map(|word| argument.parse(word).ok());
+        (argument.name, values.collect::<Vec<_>>())
+    };
+    panels_of(row, &row.arguments.iter().map(values).collect::<Vec<_>>())
+}
+
+fn panels_of(row: &Row, all: &[(&'static str, Vec<Value>)]) -> Vec<Panel> {
+    let panel = |settings| {
+        let settings = Panel::new(row.name, row.kind, "", &Value::Object(settings));
+        (row.panel)(settings).expect("arguments are settings")
+    };
+    combined(all).into_iter().map(panel).collect()
+}
+
+/// A trial for each panel, and for each number of threads.
+pub(crate) fn trials(panels: &[Panel], threads: &[usize], run: Trial<()>) -> Vec<Trial<Panel>> {
+    let each = turns(panels.iter().copied(), threads).into_iter();
+    each.map(|(threads, panel)| run.with(panel, threads))
+        .collect()
 }
 
 /// Every trial with every lock: locks inside, so that a drift of the machine hits all of them alike.
@@ -52,352 +165,159 @@ pub(crate) fn turns<T: Copy, L: Copy>(
     trials.into_iter().flat_map(turn).collect()
 }
 
-/// The values named, each once.
-fn each<T: Copy + PartialEq>(values: &[T]) -> Vec<T> {
-    distinct(values.iter().copied())
-}
-
-/// What follows from each.
-fn all<T, L>(each: Vec<T>, load: impl FnMut(T) -> L) -> Vec<L> {
-    each.into_iter().map(load).collect()
-}
-
+/// What all workloads take on hardware.
 #[derive(Args)]
-pub(crate) struct Arr {
-    /// Ranges: full, disjoint, random.
-    #[arg(long, value_name = "NAME,...", default_value = "full,disjoint,random")]
-    variant: Vec<Variant>,
-    /// The percentage of operations that read.
-    #[arg(long, value_name = "PERCENT,...", default_value = "100,80,60")]
-    reads: Vec<Percent>,
-    /// Time each acquisition, which costs two readings of the clock.
-    #[arg(long)]
-    latency: bool,
-}
-
-impl Workload for Arr {
-    type Load = arr::Load;
-
-    fn loads(&self) -> Vec<arr::Load> {
-        let timing = timing(self.latency);
-        let load = |(reads, variant)| arr::Load {
-            variant,
-            reads,
-            pauses: Pauses::P1,
-            timing,
-        };
-        all(turns(each(&self.variant), &each(&self.reads)), load)
-    }
-}
-
-const fn timing(is_timed: bool) -> Timing {
-    if is_timed { Timing::On } else { Timing::Off }
-}
-
-#[derive(Args)]
-pub(crate) struct Patterns {
-    /// What threads do: files, pages, append, phases are users' loads; restless, alternate, owners, sweep, everything,
-    /// churn, once are meant to hurt a lock that adapts.
-    #[arg(long, value_name = "NAME,...", default_values_t = Pattern::ALL, hide_default_value = true)]
-    pattern: Vec<Pattern>,
-    /// The percentage of operations that read. It does not apply to appends, sweeps and writes of everything.
-    #[arg(long, value_name = "PERCENT,...", default_value = "100,90,50")]
-    reads: Vec<Percent>,
-    /// Further threads, which sleep meanwhile. Each has used another lock of the same kind once.
-    #[arg(
-        long, value_parser = clap::value_parser!(u16).range(..=i64::from(MAX_BYSTANDERS)),
-        value_name = "N,...", default_value = "0"
-    )]
-    bystanders: Vec<u16>,
-    /// Time each acquisition, which costs two readings of the clock. Where one writer writes everything, its
-    /// acquisitions alone are timed, also without this option.
-    #[arg(long)]
-    latency: bool,
-}
-
-impl Workload for Patterns {
-    type Load = pattern::Load;
-
-    fn loads(&self) -> Vec<pattern::Load> {
-        let load = |(bystanders, (reads, pattern))| pattern::Load {
-            pattern,
-            reads,
-            bystanders: usize::from(bystanders),
-            timing: timing(self.latency),
-        };
-        let reads = turns(each(&self.pattern), &each(&self.reads));
-        all(turns(reads, &each(&self.bystanders)), load)
-    }
-}
-
-#[derive(Args)]
-pub(crate) struct Batch {
-    /// Ranges held together: 1 is W1, 16 is W2.
-    #[arg(long, value_parser = number(1..=MAX_HOLD), default_value = "1,16", value_name = "N,...")]
-    hold: Vec<usize>,
-    /// Ranges in the memory that is written, 1 KB each.
-    #[arg(long, value_parser = number(1..=MAX_RANGES), default_value_t = RANGES, value_name = "N")]
-    ranges: usize,
-}
-
-impl Workload for Batch {
-    type Load = batch::Load;
-
-    fn loads(&self) -> Vec<batch::Load> {
-        let ranges = self.ranges;
-        let load = |hold| batch::Load { hold, ranges };
-        all(each(&self.hold), load)
-    }
-
-    fn contradiction(&self, _: &[usize]) -> Option<String> {
-        let Self { hold, ranges } = self;
-        let hold = hold.iter().find(|hold| *hold > ranges)?;
-        Some(format!(
-            "--hold {hold} is more than there are ranges: --ranges is {ranges}"
-        ))
-    }
-}
-
-#[derive(Args)]
-#[group(skip)] // the command has this name
-pub(crate) struct Blob {
-    /// How often each record is read: uniform, zipfian.
-    #[arg(long, value_name = "NAME,...", default_values_t = Draw::ALL)]
-    draw: Vec<Draw>,
-    /// How much of a record is read: whole, or one word, which shows the cost of the alias alone.
-    #[arg(long, value_name = "NAME,...", default_values_t = [Payload::Whole])]
-    payload: Vec<Payload>,
-}
-
-#[derive(Args)]
-pub(crate) struct StoredBlob {
+struct Measured<L: Known> {
     #[command(flatten)]
-    blob: Blob,
-    /// Aliases that each thread keeps.
-    #[arg(long, value_parser = number(0..=MAX_CACHE), default_value = "0,8", value_name = "N,...")]
-    cache: Vec<usize>,
-    /// Records, of 1 MB of memory each.
-    #[arg(long, value_parser = number(1..=MAX_RECORDS), default_value_t = RECORDS, value_name = "N")]
-    records: usize,
+    locks: Locks<L>,
+    #[command(flatten)]
+    sampled: Counted,
 }
 
-impl Blob {
-    /// Each combination with these.
-    fn with(&self, caches: &[usize], records: usize) -> Vec<blob::Load> {
-        let draws = turns(each(&self.draw), &each(&self.payload));
-        let load = |(cache, (payload, draw))| blob::Load {
-            draw,
-            payload,
-            cache,
-            records,
-        };
-        all(turns(draws, &each(caches)), load)
-    }
-}
-
-impl Workload for Blob {
-    type Load = blob::Load;
-
-    fn loads(&self) -> Vec<blob::Load> {
-        self.with(&[0], RECORDS)
-    }
-}
-
-impl Workload for StoredBlob {
-    type Load = blob::Load;
-
-    fn loads(&self) -> Vec<blob::Load> {
-        self.blob.with(&self.cache, self.records)
-    }
-
-    fn contradiction(&self, _: &[usize]) -> Option<String> {
-        exceeding(self.records, available_memory()?)
-    }
-}
-
-/// Why so many records do not fit into the available bytes of memory. The kernel would end the program.
-fn exceeding(records: usize, available: usize) -> Option<String> {
-    let room = available / RECORD_BYTES;
-    (records > room).then(|| {
-        format!(
-            "--records {records}: the memory that is available has room for {room}, of 1 MB each"
-        )
-    })
-}
-
-#[cfg(target_os = "linux")]
-#[derive(Args)]
-#[group(skip)] // the command has this name
-pub(crate) struct Files {
-    /// What threads do: dwom, dwol, drbm, drbl are FxMark's; mix-3-1 and mix-1-3 mix writes and reads of own pages;
-    /// random-write and random-read use random pages of own regions, overlap-write and overlap-mixed those of all;
-    /// hacc is HACC-IO.
-    #[arg(long, value_name = "NAME,...", default_values_t = store::Kernel::ALL, hide_default_value = true)]
-    kernel: Vec<store::Kernel>,
-    /// Pages of each thread's region, of 4 KiB.
-    #[arg(long, value_parser = number(1..=store::MAX_PAGES), default_value_t = store::PAGES, value_name = "N")]
-    pages: usize,
-}
-
-#[cfg(target_os = "linux")]
-impl Workload for Files {
-    type Load = store::Load;
-
-    fn loads(&self) -> Vec<store::Load> {
-        let pages = self.pages;
-        let load = |kernel| store::Load { kernel, pages };
-        all(each(&self.kernel), load)
-    }
-}
-
-#[derive(Args)]
-pub(crate) struct Sets {
-    /// Keys from which threads choose; half of them are in the set.
-    #[arg(long, value_parser = number(1..=MAX_KEYS), default_value_t = KEYS, value_name = "N")]
-    keys: usize,
-    /// How often each key is chosen: uniform, zipfian.
-    #[arg(long, value_name = "NAME,...", default_value = "uniform")]
-    chosen: Vec<Chosen>,
-    /// What threads do: updates (80 % search, 10 % insert, 10 % remove), scans (10 % scan 100 keys, 70 % search).
-    #[arg(long, value_name = "NAME,...", default_value = "updates")]
-    mix: Vec<Mix>,
-}
-
-impl Workload for Sets {
-    type Load = set::Load;
-
-    fn loads(&self) -> Vec<set::Load> {
-        self.with(0)
-    }
-}
-
-/// Locks over keys.
-#[derive(Args)]
-pub(crate) struct Keyed {
-    /// Keys from which threads choose.
-    #[arg(long, value_parser = number(1..=keys::MAX_KEYS), default_value_t = keys::KEYS, value_name = "N")]
-    keys: usize,
-    /// Bytes of a key, which is some letters and a number.
-    #[arg(long, value_parser = number(keys::MIN_LENGTH..=keys::MAX_LENGTH), value_name = "N,...", value_delimiter = ',', default_value = "16")]
-    length: Vec<usize>,
-    /// How often each key is chosen: uniform, zipfian.
-    #[arg(
-        long,
-        value_name = "NAME,...",
-        value_delimiter = ',',
-        default_value = "uniform"
-    )]
-    chosen: Vec<Chosen>,
-    /// What is locked: points, scans (up to 16 keys in a row), own (points of a part for each thread), apart (scans in
-    /// such parts).
-    #[arg(
-        long,
-        value_name = "NAME,...",
-        value_delimiter = ',',
-        default_value = "own,apart,points,scans"
-    )]
-    access: Vec<Access>,
-    /// Of a hundred operations, those that lock alone.
-    #[arg(long, value_parser = clap::value_parser!(u8).range(..=100), value_name = "N,...", value_delimiter = ',', default_value = "5")]
-    writes: Vec<u8>,
-}
-
-impl Workload for Keyed {
-    type Load = keys::Load;
-
-    fn loads(&self) -> Vec<keys::Load> {
-        let keys = self.keys;
-        let mut loads = Vec::new();
-        for &access in &self.access {
-            for &length in &self.length {
-                for &chosen in &self.chosen {
-                    loads.extend(self.writes.iter().map(|&writes| keys::Load {
-                        keys,
-                        length,
-                        chosen,
-                        access,
-                        writes,
-                    }));
-                }
-            }
+/// Calls a generic function for what a workload runs on.
+macro_rules! for_subject {
+    ($row:expr, $of:ident($($argument:expr),*)) => {
+        match $row.runs {
+            Runs::Ranges(_) => $of::<&'static registry::Lock>($($argument),*),
+            Runs::Whole(_) => $of::<&'static RwLock>($($argument),*),
+            Runs::Objects => $of::<blob::Subject>($($argument),*),
+            Runs::Keys => $of::<&'static KeyLock>($($argument),*),
+            Runs::Words => $of::<Kernel>($($argument),*),
+            Runs::Sets => $of::<&'static Stock>($($argument),*),
+            #[cfg(target_os = "linux")]
+            Runs::Files => $of::<&'static spanlock_bench::store::Subject>($($argument),*),
+            #[cfg(not(target_os = "linux"))]
+            Runs::Files => unreachable!("there are no such workloads"),
+            Runs::Spaces => $of::<&'static Variant>($($argument),*),
         }
-        loads
-    }
+    };
 }
 
-/// On a simulated machine.
-#[cfg(feature = "sim")]
-#[derive(Args)]
-pub(crate) struct SimulatedSets {
-    #[command(flatten)]
-    sets: Sets,
-    /// Cycles that each operation takes in addition. The machine's caches have no limit: this stands for the misses of
-    /// a set that exceeds them, such as P1's of 8 M keys.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(..=i64::from(set::MAX_STALL)), default_value_t = 0, value_name = "CYCLES")]
-    stall: u32,
+fn augmented<L: Known>(command: Command) -> Command {
+    Measured::<L>::augment_args(command)
 }
 
-#[cfg(feature = "sim")]
-impl Workload for SimulatedSets {
-    type Load = set::Load;
-
-    fn loads(&self) -> Vec<set::Load> {
-        self.sets.with(self.stall)
-    }
-}
-
-impl Sets {
-    /// Each combination, with this.
-    fn with(&self, stall: u32) -> Vec<set::Load> {
-        let keys = self.keys;
-        let load = |(chosen, mix)| set::Load {
-            keys,
-            chosen,
-            mix,
-            stall,
+fn hardware(row: &'static Row, command: Command) -> Command {
+    let command = for_subject!(row, augmented(command));
+    let command = command.mut_arg("threads", |arg| {
+        let help =
+            "Threads: each a number, a:b or a:b:step. Where roles are fixed, those that read";
+        let arg = if row.kind == spanlock_records::record::Kind::Whole {
+            arg.help(help)
+        } else {
+            arg
         };
-        all(turns(each(&self.mix), &each(&self.chosen)), load)
+        arg.default_value(row.threads)
+    });
+    match row.runs {
+        // The paper's.
+        Runs::Whole(_) => command.mut_arg("repeat", |repeat| repeat.default_value("7")),
+        Runs::Spaces => command.mut_arg("locks", |locks| locks.alias("lock")),
+        Runs::Sets => command.arg(
+            Arg::new("list")
+                .long("list")
+                .help("List the sets and exit")
+                .action(ArgAction::SetTrue),
+        ),
+        _ => command,
     }
 }
 
-#[derive(Args)]
-pub(crate) struct Parts {
-    /// Parts of the resource; each thread locks its share of them, and then as many again.
-    #[arg(long, value_parser = number(1..=MAX_PARTS), default_value_t = PARTS, value_name = "N")]
-    pub(crate) parts: usize,
+/// Takes all trials that users asked for, on hardware.
+fn measure<S: Subject>(row: &'static Row, matches: &ArgMatches) -> Result {
+    let panels = panels(row, matches, Place::Hardware)?;
+    let Measured::<S> { locks, sampled } =
+        Measured::from_arg_matches(matches).expect("these are its arguments");
+    compared(&panels, &locks.chosen(), &sampled, &[])
 }
 
-/// Microbenchmarks have no numbers: their kernels take the place of locks.
-#[derive(Args)]
-pub(crate) struct Micro;
+/// The readers of `bench rw readers` are compared with the floors, too.
+fn measure_whole(row: &'static Row, matches: &ArgMatches) -> Result {
+    let panels = panels(row, matches, Place::Hardware)?;
+    let Measured::<&RwLock> { locks, sampled } =
+        Measured::from_arg_matches(matches).expect("these are its arguments");
+    let floors = if row.name == "readers" { FLOORS } else { &[] };
+    compared(
+        &panels,
+        &locks.or(LOCKS.iter().chain(floors)),
+        &sampled,
+        &[],
+    )
+}
 
-impl Workload for Micro {
-    type Load = micro::Load;
+/// Ordered sets have their memory counted.
+fn measure_sets(row: &'static Row, matches: &ArgMatches) -> Result {
+    if matches.get_flag("list") {
+        return crate::bench::set::list();
+    }
+    let panels = panels(row, matches, Place::Hardware)?;
+    let Measured::<&Stock> { locks, sampled } =
+        Measured::from_arg_matches(matches).expect("these are its arguments");
+    let sets = locks.chosen();
+    compared(&panels, &sets, &sampled, &crate::bench::set::memory(&sets))
+}
 
-    fn loads(&self) -> Vec<micro::Load> {
-        vec![micro::Load]
+fn on_hardware(row: &'static Row, matches: &ArgMatches) -> Result {
+    match row.runs {
+        Runs::Whole(_) => measure_whole(row, matches),
+        Runs::Sets => measure_sets(row, matches),
+        _ => for_subject!(row, measure(row, matches)),
     }
 }
 
-impl<L: Copy> Workload for Vec<L> {
-    type Load = L;
+/// The commands of workloads, put where they belong.
+pub(crate) fn with_workloads(command: Command) -> Command {
+    let below = |command: Command, name: &'static str, place| {
+        let rows = WORKLOADS.iter().filter(move |row| is_in(row, name));
+        rows.fold(command, |command, row| {
+            command.subcommand(self::command(row, place))
+        })
+    };
+    let command = command.mut_subcommand("bench", |bench| {
+        let bench = below(bench, "bench", Place::Hardware);
+        bench.mut_subcommand("rw", |rw| below(rw, "rw", Place::Hardware))
+    });
+    let command = command.mut_subcommand("vm", |vm| below(vm, "vm", Place::Hardware));
+    #[cfg(feature = "sim")]
+    let command = command.mut_subcommand("sim", |sim| {
+        let rw = Command::new("rw")
+            .arg_required_else_help(true)
+            .subcommand_required(true);
+        let rw = rw.about("Reader-writer locks under the workloads of `bench rw`, in virtual time");
+        below(sim, "sim", Place::Simulated).subcommand(below(rw, "rw", Place::Simulated))
+    });
+    command
+}
 
-    fn loads(&self) -> Self {
-        self.clone()
+/// If a workload was asked for, what became of it.
+pub(crate) fn asked_for(matches: &ArgMatches) -> Option<Result> {
+    let (mut path, mut last) = (Vec::new(), matches);
+    while let Some((name, below)) = last.subcommand() {
+        path.push(name);
+        last = below;
     }
+    let row = match path[..] {
+        ["vm", "replay"] => find("vm"),
+        ["bench" | "sim", .., name] => find(name).filter(|row| is_in(row, path[path.len() - 2])),
+        _ => None,
+    }?;
+    Some(match path[0] {
+        #[cfg(feature = "sim")]
+        "sim" => crate::sim::on_machine(row, last),
+        _ => on_hardware(row, last),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{RECORD_BYTES, exceeding};
+    use super::{Place, WORKLOADS, command};
 
     #[test]
-    fn more_records_than_fit_into_the_memory_are_refused() {
-        assert_eq!(exceeding(3, 3 * RECORD_BYTES), None);
-        let told = exceeding(4, 4 * RECORD_BYTES - 1).unwrap();
-        assert!(
-            told.contains("--records 4") && told.contains("room for 3,"),
-            "{told}"
-        );
+    fn the_help_of_a_workload_says_what_it_is() {
+        for row in WORKLOADS {
+            let command = command(row, Place::Hardware);
+            let about = command.get_about().map(ToString::to_string);
+            assert_eq!(about.as_deref(), Some(row.about));
+        }
     }
 }

@@ -113,6 +113,23 @@ fn what_goes_in_comes_out() {
 }
 
 #[test]
+fn what_was_copied_before_the_store_was_full_stays_and_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, from) = (folder.path().join("store"), folder.path().join("from"));
+    written(&["make", text(&store), "--size", "2M"]);
+    let (code, message) = refused(&["import", text(&store), text(&from)]);
+    assert_eq!(code, Some(1));
+    assert!(!message.contains("stays"), "{message}");
+    fs::create_dir_all(from.join("folder")).unwrap();
+    fs::write(from.join("folder/large"), vec![1; 4 << 20]).unwrap();
+    let (code, message) = refused(&["import", text(&store), text(&from)]);
+    assert_eq!(code, Some(1));
+    let said = "the store is full. What was copied stays, the file named in part: 1 directories, 0 files of 0 bytes";
+    assert!(message.contains(said), "{message}");
+    assert!(written(&["ls", text(&store), "folder"]).contains(" large"));
+}
+
+#[test]
 fn bad_arguments_and_bad_files_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");

@@ -1,5 +1,4 @@
-//! What a thread keeps: its row in the table of visible readers, and a sampler of its slow reads. The address of that
-//! also tells the thread from others.
+//! What a thread keeps: its number, its row in the table of visible readers, and a sampler of its slow reads.
 //!
 //! On x86-64 it lies in the *initial-exec* model, which the loader lays out with the thread. The thread-locals of a
 //! library are otherwise reached by a call, which costs as much as the rest of the fast path.
@@ -31,6 +30,8 @@ const SAMPLED: u32 = 32;
 
 /// All zero at first. It has no destructor and needs no allocation, because locks are used in either.
 struct Local {
+    /// Zero until it is asked for.
+    thread: Cell<u64>,
     row: Cell<Option<ReaderRow>>,
     reads: Sampler,
     /// Whether the thread is taking a seat.
@@ -84,6 +85,7 @@ mod place {
         thread_local! {
             static LOCAL: Local = const {
                 Local {
+                    thread: Cell::new(0),
                     row: Cell::new(None),
                     reads: Sampler::new(),
                     sits_down: Cell::new(false),
@@ -129,7 +131,8 @@ fn take_seat() -> ReaderRow {
 /// A shared row, by the thread's address. Such addresses are alike in their low digits, so they are spread, by the
 /// golden ratio.
 fn shared_row() -> ReaderRow {
-    ReaderRow::shared((thread() as usize).wrapping_mul(0x9E37_79B9) >> 16)
+    let address = place::with(|local| ptr::from_ref(local).addr());
+    ReaderRow::shared(address.wrapping_mul(0x9E37_79B9) >> 16)
 }
 
 /// Threads that can have a row of their own.
@@ -200,11 +203,22 @@ pub(crate) fn after_fork() {
     }
 }
 
-/// A number that no other living thread has. It is not the kernel's: to ask for that takes a system call that glibc's
-/// locks do not make, and a sandbox may forbid it.
+/// A number that no other thread has or has had: one that has exited may have left a lock held. It is not the kernel's:
+/// to ask for that takes a system call that glibc's locks do not make, and a sandbox may forbid it.
 #[inline(always)]
 pub(crate) fn thread() -> u64 {
-    place::with(|local| ptr::from_ref(local).addr() as u64)
+    place::with(|local| match local.thread.get() {
+        0 => fresh_number(local),
+        number => number,
+    })
+}
+
+#[cold] // Once for each thread.
+fn fresh_number(local: &Local) -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    // Relaxed: each number is given once.
+    local.thread.set(LAST.fetch_add(1, Ordering::Relaxed) + 1);
+    local.thread.get()
 }
 
 /// Draws whether this slow read reads the clock, to set the bias.

@@ -4,7 +4,7 @@ use crate::errno::Errno;
 use crate::{local, next, stats};
 use spanlock::rw::pthread::table;
 use spanlock::rw::{Bias, Policy};
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What the environment says, once a thread has read it. That may be before any constructor has run.
@@ -104,6 +104,11 @@ impl Policy for Setting {
 /// The values of `SPANLOCK_MEMBARRIER`.
 const FENCES: [(&CStr, ()); 1] = [(c"off", ())];
 
+unsafe extern "C" {
+    /// glibc's: as `getenv`, and null where the program has more rights than who runs it.
+    fn secure_getenv(name: *const c_char) -> *const c_char;
+}
+
 /// A variable of the environment.
 struct Variable {
     name: &'static CStr,
@@ -113,11 +118,11 @@ struct Variable {
 
 impl Variable {
     fn find(name: &'static CStr) -> Self {
+        // Who runs a program that has more rights than himself has no say in where it writes.
         // SAFETY: the name is a C string. This runs when the library is loaded, or when an earlier constructor uses a
         // lock. A thread that changed the environment at that time would be a race; programs start theirs later.
-        let value = unsafe { libc::getenv(name.as_ptr()) };
-        // SAFETY: `getenv` returned no null, so it is a C string in the environment, which is not changed yet, as
-        // above.
+        let value = unsafe { secure_getenv(name.as_ptr()) };
+        // SAFETY: it is not null, so it is a C string in the environment, which is not changed yet, as above.
         let value = (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) });
         Self {
             name,

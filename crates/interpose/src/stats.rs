@@ -5,28 +5,35 @@
 //! The counts are in a table of fixed size, found by a hash of the lock's address: a lock has no room for them, and to
 //! allocate while a lock is acquired could recurse, because an allocator may use locks.
 
+use crate::errno::Errno;
 use libc::{c_int, c_void};
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, OsString};
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::mem::MaybeUninit;
+use std::os::fd::FromRawFd;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::slice;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// The most locks with counts of their own. Later ones are counted together.
 const LOCKS: usize = 1 << 12;
 
+/// Functions noted of those that acquired a lock first. The innermost is often a wrapper that many locks share.
+const FRAMES: usize = 3;
+
 /// The counts of one lock. All accesses are relaxed: counts order nothing.
 pub(crate) struct Counts {
     /// The lock's address; zero while these counts are free.
     lock: AtomicUsize,
-    /// An address in the code that acquired it first.
-    caller: AtomicUsize,
+    /// Addresses in the functions that acquired it first, the innermost first; zero where the stack ends.
+    callers: [AtomicUsize; FRAMES],
     fast_reads: AtomicU64,
     slow_reads: AtomicU64,
     writes: AtomicU64,
@@ -37,7 +44,7 @@ impl Counts {
     const fn new() -> Self {
         Self {
             lock: AtomicUsize::new(0),
-            caller: AtomicUsize::new(0),
+            callers: [const { AtomicUsize::new(0) }; FRAMES],
             fast_reads: AtomicU64::new(0),
             slow_reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
@@ -73,31 +80,92 @@ impl Counts {
 static TABLE: [Counts; LOCKS + 1] = [const { Counts::new() }; LOCKS + 1];
 
 /// Where the counts are written.
-static TO: OnceLock<Path> = OnceLock::new();
+static TO: OnceLock<To> = OnceLock::new();
 
-/// A path of our own. That in the environment does not last: servers write their titles over it.
-struct Path {
-    bytes: [u8; PATH_MAX],
+struct To {
+    /// Bytes of `PATH`.
     length: usize,
+    /// `None` for the standard error, or if it cannot be opened.
+    file: Option<Kept>,
 }
 
-const PATH_MAX: usize = libc::PATH_MAX as usize;
+/// A copy of the path. That in the environment does not last: servers write their titles over it.
+static PATH: [AtomicU8; libc::PATH_MAX as usize] =
+    [const { AtomicU8::new(0) }; libc::PATH_MAX as usize];
 
-impl Path {
-    /// A copy, without allocation; `None` if no file can have so long a path.
-    fn of(path: &CStr) -> Option<Self> {
-        let path = path.to_bytes();
-        let mut bytes = [0; PATH_MAX];
-        bytes.get_mut(..path.len())?.copy_from_slice(path);
+fn path(to: &To) -> PathBuf {
+    let bytes = PATH[..to.length].iter();
+    let bytes: Vec<_> = bytes.map(|byte| byte.load(Ordering::Relaxed)).collect();
+    OsString::from_vec(bytes).into()
+}
+
+/// The file, open since the environment was read. At its exit the process may run as another user, who may not open it.
+struct Kept {
+    descriptor: c_int,
+    /// The program may have closed the descriptor, and opened another file by its number.
+    identity: Identity,
+}
+
+/// Device and number of a file.
+type Identity = (u64, u64);
+
+/// Programs may rely on which number `open` gives next. None of them has so many files open.
+const HIGH: c_int = 512;
+
+impl Kept {
+    /// Opens it, without allocation, by system calls alone: functions of glibc's may be wrapped by other libraries,
+    /// which may use the lock that is acquired now.
+    fn open(path: &CStr) -> Option<Self> {
+        let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
+        // SAFETY: the path is a C string.
+        let low = unsafe {
+            libc::syscall(
+                libc::SYS_openat,
+                libc::AT_FDCWD,
+                path.as_ptr(),
+                flags,
+                0o666,
+            )
+        };
+        let low = c_int::try_from(low).ok().filter(|&low| low >= 0)?;
+        // Where so high a number is not to be had, the low one stays.
+        let descriptor = copy(low, HIGH).inspect(|_| close(low)).unwrap_or(low);
+        let mut stat = MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: it writes a whole `stat`, which on 64-bit machines is the kernel's.
+        let failed = unsafe { libc::syscall(libc::SYS_fstat, descriptor, stat.as_mut_ptr()) };
+        if failed != 0 {
+            close(descriptor);
+            return None;
+        }
+        // SAFETY: written just above.
+        let stat = unsafe { stat.assume_init_ref() };
+        let identity = (stat.st_dev, stat.st_ino);
         Some(Self {
-            bytes,
-            length: path.len(),
+            descriptor,
+            identity,
         })
     }
 
-    fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
+    /// The file, by another descriptor, if it is open still.
+    fn file(&self) -> Option<File> {
+        // SAFETY: it was made just now, and nobody else has it.
+        let file = unsafe { File::from_raw_fd(copy(self.descriptor, 0)?) };
+        let is_kept = |it: &Metadata| (it.dev(), it.ino()) == self.identity;
+        file.metadata().is_ok_and(|it| is_kept(&it)).then_some(file)
     }
+}
+
+/// Another descriptor of the same file, with the next free number from `least` on.
+fn copy(descriptor: c_int, least: c_int) -> Option<c_int> {
+    // SAFETY: it takes any descriptor, open or not.
+    let copy = unsafe { libc::syscall(libc::SYS_fcntl, descriptor, libc::F_DUPFD_CLOEXEC, least) };
+    c_int::try_from(copy).ok().filter(|&copy| copy >= 0)
+}
+
+/// Closes a descriptor that nobody else has.
+fn close(descriptor: c_int) {
+    // SAFETY: it takes any descriptor.
+    unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
 /// The counts of the lock at that address. A lock where an earlier one was goes on with the earlier one's counts.
@@ -115,7 +183,7 @@ fn claim(counts: &Counts, address: usize) -> bool {
         .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
     {
         Ok(_) => {
-            counts.caller.store(caller(), Ordering::Relaxed);
+            note_callers(&counts.callers);
             true
         }
         Err(theirs) => theirs == address,
@@ -136,12 +204,26 @@ pub(crate) fn since(started: Instant) -> u64 {
     u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Registers that the counts are appended to that file when the process exits; `-` is the standard error.
+/// Registers that the counts are appended to that file when the process exits; `-` is the standard error. No file can
+/// have a path that is too long for `PATH`.
 pub(crate) fn keep(to: &CStr) {
     find_own_code();
-    if Path::of(to).is_some_and(|to| TO.set(to).is_ok()) {
-        // SAFETY: the function lives as long as this library, which is not unloaded before the process exits.
-        unsafe { libc::atexit(report) };
+    let length = to.count_bytes();
+    if length > PATH.len() {
+        return;
+    }
+    // Several threads may do this at the same time, with the same bytes.
+    for (byte, &value) in PATH.iter().zip(to.to_bytes()) {
+        byte.store(value, Ordering::Relaxed);
+    }
+    let _errno = Errno::kept();
+    let file = if to == c"-" { None } else { Kept::open(to) };
+    match TO.set(To { length, file }) {
+        Ok(()) => {
+            // SAFETY: the function lives as long as this library, which is not unloaded before the process exits.
+            unsafe { libc::atexit(report) };
+        }
+        Err(another) => another.file.iter().for_each(|kept| close(kept.descriptor)),
     }
 }
 
@@ -156,8 +238,8 @@ pub(crate) fn reset() {
 pub(crate) fn announce() {
     if TO.get().is_some() {
         let process = std::process::id();
-        let program = program();
-        let program = program.to_string_lossy();
+        let _ = PROGRAM.set(std::fs::read_link("/proc/self/exe").unwrap_or_default());
+        let program = program().to_string_lossy();
         append(&format!(
             "{{\"process\":{process},\"program\":\"{}\"}}\n",
             unescaped(&program)
@@ -165,9 +247,11 @@ pub(crate) fn announce() {
     }
 }
 
-/// The running program's file.
-fn program() -> PathBuf {
-    std::fs::read_link("/proc/self/exe").unwrap_or_default()
+/// The running program's file, as it was found when the library was loaded: later the process may have another root.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+fn program() -> &'static Path {
+    PROGRAM.get().map_or(Path::new(""), PathBuf::as_path)
 }
 
 extern "C" fn report() {
@@ -175,21 +259,22 @@ extern "C" fn report() {
 }
 
 fn append(lines: &str) {
-    let write = || -> io::Result<()> {
-        match TO.get().map(Path::as_bytes) {
-            None => Ok(()),
-            Some(b"-") => io::stderr().write_all(lines.as_bytes()),
-            // In one piece, because other processes append to the file too.
-            Some(file) => OpenOptions::new()
-                .append(true)
-                .create(true)
-                .open(OsStr::from_bytes(file))?
-                .write_all(lines.as_bytes()),
+    let write = |to: &To| -> io::Result<()> {
+        let path = path(to);
+        if path.as_os_str() == "-" {
+            return io::stderr().write_all(lines.as_bytes());
         }
+        let kept = to.file.as_ref().and_then(Kept::file);
+        let mut file = match kept {
+            Some(file) => file,
+            None => OpenOptions::new().append(true).create(true).open(path)?,
+        };
+        // In one piece, because other processes append to the file too.
+        file.write_all(lines.as_bytes())
     };
     let _uncancelled = prim::thread::Uncancelled::new();
     // A failure cannot be reported anywhere.
-    let _ = write();
+    let _ = TO.get().map(write);
 }
 
 fn lines() -> String {
@@ -203,11 +288,13 @@ fn lines() -> String {
             continue;
         }
         let lock = counts.lock.load(Ordering::Relaxed);
-        let first = place(counts.caller.load(Ordering::Relaxed));
+        let addresses = counts.callers.iter().map(|at| at.load(Ordering::Relaxed));
+        let callers: Vec<_> = addresses.take_while(|&at| at != 0).map(place).collect();
+        let callers = callers.join(",");
         // Writing to a string cannot fail.
         let _ = writeln!(
             lines,
-            "{{\"process\":{process},\"lock\":\"{lock:#x}\",{first},\
+            "{{\"process\":{process},\"lock\":\"{lock:#x}\",\"callers\":[{callers}],\
              \"fast_reads\":{fast_reads},\"slow_reads\":{slow_reads},\"writes\":{writes},\
              \"waited_ns\":{waited}}}"
         );
@@ -261,23 +348,26 @@ fn find_own_code() {
     unsafe { libc::dl_iterate_phdr(Some(visit), ptr::null_mut()) };
 }
 
-/// An address in the innermost function on the stack that is not this library's; zero if there is none.
-fn caller() -> usize {
-    extern "C" fn visit(context: *mut Context, found: *mut c_void) -> c_int {
+/// Notes addresses in the innermost functions on the stack that are not this library's.
+fn note_callers(callers: &[AtomicUsize]) {
+    extern "C" fn visit(context: *mut Context, rest: *mut c_void) -> c_int {
         // SAFETY: the unwinder calls this with a context that is valid during the call.
         let address = unsafe { _Unwind_GetIP(context) };
         let [start, end] = OWN_CODE.each_ref().map(|at| at.load(Ordering::Relaxed));
         if (start..end).contains(&address) {
             return 0; // Go on.
         }
-        // SAFETY: `found` is the pointer to a live `usize` that is passed to the unwinder below.
-        unsafe { *found.cast::<usize>() = address };
-        1 // Stop: any other value does.
+        // SAFETY: it is the pointer to a live slice that is passed to the unwinder below, which nobody else uses.
+        let rest = unsafe { &mut *rest.cast::<&[AtomicUsize]>() };
+        if let Some((caller, others)) = rest.split_first() {
+            caller.store(address, Ordering::Relaxed);
+            *rest = others;
+        }
+        c_int::from(rest.is_empty()) // Any value but zero stops.
     }
-    let mut found = 0_usize;
-    // SAFETY: the unwinder calls `visit` during this call only, with a pointer to `found`, which lives longer.
-    unsafe { _Unwind_Backtrace(visit, (&raw mut found).cast()) };
-    found
+    let mut rest = callers;
+    // SAFETY: the unwinder calls `visit` during this call only, with a pointer to `rest`, which lives longer.
+    unsafe { _Unwind_Backtrace(visit, (&raw mut rest).cast()) };
 }
 
 fn info(address: usize) -> Option<libc::Dl_info> {
@@ -301,14 +391,14 @@ fn unescaped(text: &str) -> String {
     text.replace(|c: char| c.is_control() || c == '"' || c == '\\', "?")
 }
 
-/// Members of a JSON object: `first`, `function+offset (file)`, or `file+offset` where no function is known, or
-/// nothing; `object`, the file with the code, and `offset`, the place in it, counted from where the file was loaded.
+/// A JSON object: `at`, which is `function+offset (file)`, or `file+offset` where no function is known, or nothing;
+/// `object`, the file with the code, and `offset`, the place in it, counted from where the file was loaded.
 fn place(address: usize) -> String {
     // SAFETY: `dladdr` returns C strings that live as long as the object that they describe, which is still loaded.
     let text =
         |text: *const libc::c_char| unescaped(&unsafe { CStr::from_ptr(text) }.to_string_lossy());
     let Some(info) = info(address).filter(|info| !info.dli_fname.is_null()) else {
-        return "\"first\":\"\",\"object\":\"\",\"offset\":0".to_owned();
+        return "{\"at\":\"\",\"object\":\"\",\"offset\":0}".to_owned();
     };
     // The linker knows the program by what it was called.
     let object = if info.dli_fbase as usize == object_of(program_headers()) {
@@ -317,13 +407,13 @@ fn place(address: usize) -> String {
         text(info.dli_fname)
     };
     let offset = address - info.dli_fbase as usize;
-    let first = if info.dli_sname.is_null() {
+    let at = if info.dli_sname.is_null() {
         format!("{object}+{offset:#x}")
     } else {
         let from = address - info.dli_saddr as usize;
         format!("{}+{from:#x} ({object})", text(info.dli_sname))
     };
-    format!("\"first\":\"{first}\",\"object\":\"{object}\",\"offset\":{offset}")
+    format!("{{\"at\":\"{at}\",\"object\":\"{object}\",\"offset\":{offset}}}")
 }
 
 /// An address in the program's own file.

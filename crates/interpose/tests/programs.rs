@@ -8,6 +8,8 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 use std::env;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -154,8 +156,9 @@ programs![
     recursion,
     reuse,
     sandbox,
-    signals;
-    and by themselves: allocator, cancelled, deepbind, killed, loading, title, unloaded
+    signals,
+    small;
+    and by themselves: allocator, cancelled, counted, deepbind, killed, loading, title, unloaded
 ];
 
 /// It has an allocator of its own.
@@ -187,6 +190,34 @@ fn cancelled() {
     assert_eq!(status.code(), Some(3), "{status}");
     let lines = std::fs::read_to_string(file).unwrap();
     assert!(lines.ends_with("\"exited\":true}\n"), "{lines}");
+}
+
+/// What a process counts is written also if it may not open the file any more, or has closed all its descriptors. Its
+/// own files stay as they are.
+#[test]
+fn counted() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let Some(program) = compile("counted", "passes") else {
+        return;
+    };
+    for how in ["user", "closed"] {
+        let file = folder.join(format!("statistics-{how}"));
+        let own = folder.join("own-file");
+        let _ = std::fs::remove_file(&file); // Of a run before this.
+        let mut command = Command::new(&program);
+        command
+            .arg(how)
+            .arg(if how == "user" { &file } else { &own })
+            .env("LD_PRELOAD", preloaded())
+            .env("SPANLOCK_STATS", &file);
+        let status = run(&mut command);
+        assert!(status.success(), "{how}: {status}");
+        std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        let lines = std::fs::read_to_string(file).unwrap();
+        assert!(lines.contains("\"writes\":1,"), "{how}: {lines}");
+        assert!(lines.ends_with("\"exited\":true}\n"), "{how}: {lines}");
+    }
+    assert_eq!(folder.join("own-file").metadata().unwrap().len(), 0);
 }
 
 /// The library that it loads lies in a folder that the program's file names.

@@ -24,8 +24,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often the keeper looks for signals, if requests wait: a delay that a person hardly notices.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often the keeper looks for signals, if requests wait: a look costs some microseconds for each of them.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// What a lock request wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

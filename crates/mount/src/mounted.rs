@@ -2,6 +2,7 @@
 
 use crate::server::Server;
 use fuser::{Config, Filesystem, MountOption, Session, SessionACL};
+use rustix::fs::Access;
 use rustix::mount::UnmountFlags;
 use spanlock_structures::store::Store;
 use std::env;
@@ -49,6 +50,11 @@ impl std::error::Error for Error {
 pub fn what_is_missing() -> Option<&'static str> {
     if !Path::new("/dev/fuse").exists() {
         return Some("there is no /dev/fuse: load the kernel's module with `modprobe fuse`");
+    }
+    if rustix::fs::access("/dev/fuse", Access::READ_OK | Access::WRITE_OK).is_err() {
+        return Some(
+            "this user may not open /dev/fuse: it is to be readable and writable for all (0666)",
+        );
     }
     let is_there = |folder: &Path| folder.join("fusermount3").exists();
     let path = env::var_os("PATH").unwrap_or_default();

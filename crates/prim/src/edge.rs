@@ -7,7 +7,8 @@
 //! On the model checker and the simulator, a *mutant* is a run with one edge weakened: the ordering is `Relaxed`, or
 //! the step is left out. The models must then fail.
 
-/// The memory ordering of a named edge. In that edge's mutant it is the third argument instead, or `Relaxed`.
+/// The memory ordering of a named edge, or another expression. In that edge's mutant it is the third argument instead,
+/// or `Relaxed`.
 #[macro_export]
 macro_rules! order {
     ($edge:literal, $ordering:expr $(, $weaker:expr)?) => {

@@ -40,6 +40,7 @@ pub mod cost;
 pub mod edge;
 #[cfg(target_os = "linux")]
 mod errno;
+mod foreign;
 pub mod futex;
 #[doc(hidden)]
 pub mod simulated;
@@ -50,6 +51,8 @@ pub mod timer;
 pub mod track;
 #[doc(hidden)]
 pub mod workload;
+
+pub use foreign::contain;
 
 /// Whether reader-writer locks keep account of what each thread holds, to panic when a thread would wait for itself: in
 /// debug builds. The account decides nothing else, so debug builds run the same algorithms as release builds.

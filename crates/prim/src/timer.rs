@@ -5,12 +5,12 @@
 //! gone with the parent's threads.
 
 use crate::clock::Instant;
+use crate::contain;
 use crate::futex;
 use crate::sync::{Arc, Mutex};
 use crate::thread::{self, ForkHook};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -115,7 +115,7 @@ impl Installed {
 
     /// Asks for a call. `false`: the timer has panicked, and there may be no call.
     fn ask(&self, when: Instant, whom: Weak<dyn Due>) -> bool {
-        contain(|| self.0.call_at(when, Call { when, whom }))
+        contain(|| self.0.call_at(when, Call { when, whom })).is_some()
     }
 }
 
@@ -242,13 +242,6 @@ fn call_out(when: Instant, whom: &Weak<dyn Due>) {
             whom.due(when);
         }
     });
-}
-
-/// Runs foreign code. `false`: it has panicked.
-fn contain(foreign: impl FnOnce()) -> bool {
-    let outcome = catch_unwind(AssertUnwindSafe(foreign));
-    // To drop what it threw is to run foreign code once more.
-    outcome.map_err(std::mem::forget).is_ok()
 }
 
 #[cfg(test)]

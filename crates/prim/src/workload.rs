@@ -5,6 +5,9 @@ use crate::atomic::{AtomicU64, Ordering};
 use crate::clock::{Duration, Instant};
 use std::sync::{Barrier, Mutex};
 
+/// Whether time is that of a simulated machine.
+pub const IS_VIRTUAL: bool = false;
+
 /// Runs `work` in `threads` threads, each with its number, and `meanwhile` in this thread. Returns their results when
 /// all have ended.
 ///

@@ -4,7 +4,6 @@ use spanlock_records::vm_trace::metis::{MAX_THREADS, Program};
 use spanlock_records::vm_trace::model::Model;
 use spanlock_records::vm_trace::order::{Wait, Waits, waits};
 use spanlock_records::vm_trace::samples::ALL;
-use spanlock_records::vm_trace::text;
 use spanlock_records::vm_trace::trace::{Call, Event, Trace};
 
 fn each(mut check: impl FnMut(&str, &Trace)) {
@@ -34,15 +33,6 @@ fn events_lead_to_the_areas_that_the_kernel_reported() {
         assert!(model.areas() == trace.after, "{name}");
         let calls = trace.events.len() - trace.faults();
         assert!(calls > 50 && trace.faults() > 50, "{name}: {calls} calls");
-    });
-}
-
-#[test]
-fn a_trace_is_the_same_when_it_was_written_and_read() {
-    each(|name, trace| {
-        let mut file = Vec::new();
-        text::write(trace, &mut file).unwrap();
-        assert!(text::read(file.as_slice()).unwrap() == *trace, "{name}");
     });
 }
 

@@ -1,6 +1,6 @@
 //! Traces that are no traces.
 
-use spanlock_records::vm_trace::text::{Error, parse, plain, read};
+use spanlock_records::vm_trace::text::{Error, parse, read};
 use spanlock_records::vm_trace::trace::{Area, Backing, Call, Event, Map, Remap, Trace};
 
 const GOOD: &str = "spanlock vm trace 1\n# two\n# lines\nheap 10\nbefore 1\n10 2 3 4\nevents 9\n\
@@ -8,9 +8,8 @@ const GOOD: &str = "spanlock vm trace 1\n# two\n# lines\nheap 10\nbefore 1\n10 2
     0 3 f +1 1\n0 3 f +0 4\nafter 1\n20 1 0 0 2 ff\nend\n";
 
 #[test]
-fn every_kind_of_line_is_read_and_written() {
+fn every_kind_of_line_is_read() {
     let trace = parse(GOOD).unwrap();
-    assert_eq!(plain(&trace), GOOD);
     assert_eq!(trace.about, "two\nlines");
     let backing = Backing::File { file: 0, page: 7 };
     let call = Call::Map(Map {
@@ -49,13 +48,14 @@ fn every_kind_of_line_is_read_and_written() {
         backing,
     };
     assert_eq!(trace.after, [area]);
-    assert_eq!((trace.threads(), trace.faults(), trace.files()), (2, 3, 2));
+    assert_eq!((trace.threads(), trace.faults()), (2, 3));
 }
 
 #[test]
 fn an_empty_trace_is_a_trace() {
-    let empty = Trace::default();
-    assert_eq!(parse(&plain(&empty)).unwrap(), empty);
+    let empty = "spanlock vm trace 1\nheap 0\nbefore 0\nevents 0\nafter 0\nend\n";
+    let empty = parse(empty).unwrap();
+    assert_eq!(empty, Trace::default());
     assert_eq!(empty.threads(), 0);
 }
 

@@ -6,10 +6,11 @@
 //! |---|---|
 //! | [`compare`] | the fastest locks, and the papers' claims |
 //! | [`table`] | measurements as tables |
-//! | [`page`] | many measurements as one page |
+//! | `page` | many measurements as one page (feature `page`) |
 //!
 //! A module uses those above it, and no other.
 
 pub mod compare;
+#[cfg(feature = "page")]
 pub mod page;
 pub mod table;

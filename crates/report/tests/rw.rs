@@ -2,8 +2,7 @@
 
 use spanlock_records::record::lock::{CONTROL, FLOOR, Lock, NULL};
 use spanlock_records::record::provenance::Provenance;
-use spanlock_records::record::{Panel, Record};
-use spanlock_records::trial::rw::Load;
+use spanlock_records::record::{Kind, Panel, Record};
 use spanlock_report::table::{self, Width};
 
 /// Lines are whole.
@@ -42,7 +41,12 @@ fn record(lock: &str, repeat: u32, ops_per_sec: f64) -> Record {
         seconds: 1.0,
         ops_per_sec: Some(ops_per_sec),
         reads_per_sec: ops_per_sec,
-        ..Record::new(Panel::Rw(Load::Alternator), lock_named(lock), 2, 1)
+        ..Record::new(
+            Panel::new("alternator", Kind::Whole, "alternator", &()),
+            lock_named(lock),
+            2,
+            1,
+        )
     }
 }
 

@@ -2,21 +2,15 @@
 
 use spanlock_records::record::lock::Lock;
 use spanlock_records::record::provenance::Provenance;
-use spanlock_records::record::{Panel, Record, VmStat};
-use spanlock_records::trial::vm::{Mode, Name, Pace, Speculations, Stat, TreeWaits, Waits};
+use spanlock_records::record::{Kind, Panel, Record, VmStat};
+use spanlock_records::trial::vm::{Mode, Name, Speculations, Stat, TreeWaits, Waits};
 use spanlock_report::compare::{Claim, Dataset, claims};
 use spanlock_report::table::{self, Width};
 
 fn panel(of: Option<VmStat>) -> Panel {
-    let (traffic, pace) = (Name::new("wr"), Pace::Recorded);
-    match of {
-        Some(of) => Panel::VmStat { traffic, pace, of },
-        None => Panel::Vm {
-            traffic,
-            pace,
-            growths: 100,
-        },
-    }
+    let settings = serde_json::json!({ "traffic": "wr", "pace": "recorded", "growths": 100 });
+    let panel = Panel::new("vm", Kind::Built, "pattern of wr", &settings);
+    of.map_or(panel, |of| of.of(panel))
 }
 
 fn run(lock: &str) -> Record {

@@ -1,4 +1,5 @@
-//! A cache of blocks on smol: who misses a block loads it, and who wants it meanwhile waits for that.
+//! A cache of blocks, whose tasks share one thread: who misses a block loads it, and who wants it meanwhile waits for
+//! that.
 //!
 //! ```text
 //!   get 7:  share 7 ----> it is there ------------------------------------------> use it
@@ -6,19 +7,19 @@
 //! ```
 //!
 //! The cache is an array, and a block number is a position of a lock. So a load keeps out only those who want that
-//! block, and a task that holds a block keeps it from being replaced. The load is slow and awaits, and the workers run
+//! block, and a task that holds a block keeps it from being replaced. The load is slow and awaits, and the thread runs
 //! other tasks meanwhile.
 //!
 //! `cargo run --release --example block_cache`
 
-use smol::Timer;
 use spanlock::range::RangeLock;
 use spanlock::range::raw::Mode::{Exclusive, Shared};
 use spanlock::range::{Holding, Owner};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::thread;
 use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 const BLOCKS: u64 = 32;
 const TASKS: u64 = 200;
@@ -36,7 +37,7 @@ type Pinned = Holding<Arc<RangeLock>>;
 
 impl Cache {
     async fn load(&self, block: u64) -> u64 {
-        Timer::after(Duration::from_millis(2)).await;
+        sleep(Duration::from_millis(2)).await;
         self.loads.fetch_add(1, Relaxed);
         block + 1000
     }
@@ -69,40 +70,29 @@ impl Cache {
     }
 }
 
-fn main() {
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
     let cache = Arc::new(Cache {
         blocks: Arc::new(RangeLock::new()),
         contents: (0..BLOCKS).map(|_| AtomicU64::new(0)).collect(),
         loads: AtomicU64::new(0),
         hits: AtomicU64::new(0),
     });
-    let executor = smol::Executor::new();
-    let tasks: Vec<_> = (0..TASKS)
-        .map(|number| {
-            let cache = Arc::clone(&cache);
-            executor.spawn(async move {
-                for turn in 0..10 {
-                    let block = (number * 31 + turn * 17) % BLOCKS;
-                    let (content, pinned) = cache.get(block).await;
-                    assert_eq!(content, block + 1000);
-                    drop(pinned);
-                }
-            })
-        })
-        .collect();
-    thread::scope(|scope| {
-        let (stop, stopped) = smol::channel::bounded::<()>(1);
-        for _ in 0..2 {
-            let (executor, stopped) = (&executor, stopped.clone());
-            scope.spawn(move || smol::block_on(executor.run(stopped.recv())));
-        }
-        smol::block_on(async {
-            for task in tasks {
-                task.await;
+    let mut tasks = JoinSet::new();
+    for number in 0..TASKS {
+        let cache = Arc::clone(&cache);
+        tasks.spawn(async move {
+            for turn in 0..10 {
+                let block = (number * 31 + turn * 17) % BLOCKS;
+                let (content, pinned) = cache.get(block).await;
+                assert_eq!(content, block + 1000);
+                drop(pinned);
             }
         });
-        drop(stop);
-    });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.expect("no task panics");
+    }
     let (loads, hits) = (cache.loads.load(Relaxed), cache.hits.load(Relaxed));
     assert_eq!(loads, BLOCKS, "each block is loaded once");
     assert!(cache.blocks.try_write(..).is_some());

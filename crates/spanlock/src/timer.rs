@@ -29,6 +29,11 @@
 //! # When not to use it
 //! Where an executor stops its timers while tasks exist: what depends on them waits for ever.
 //!
+//! # When it panics
+//! The panic does not come out of the lock, and there is no timer for the call that was asked for. So a turn that was
+//! to end by that call ends at once. A limit of time is not kept: nothing wakes the task at its deadline, and it finds
+//! out that its time is over when something else has it polled.
+//!
 //! # Cost
 //! A call for each turn of a task that others wait for, and for each wait with a limit. In each lock, the library asks
 //! for a call that is earlier than the last it has asked for.

@@ -1,8 +1,8 @@
 //! Slots of threads that have ended, given to others.
 
-use spanlock::range::Span;
 use spanlock::range::raw::{Ask, RawRangeMutex, Wait};
 use spanlock::range::slots::RawSlots;
+use spanlock::range::{Owner, RangeLock, Span};
 use spanlock_testkit::exact::Exact;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 #[global_allocator]
 static HEAP: Exact = Exact;
@@ -189,4 +190,36 @@ fn a_thread_that_exits_is_refused_by_a_node() {
         assert_eq!(is_refused.recv(), Ok(true));
         held.into_iter().for_each(release);
     }
+}
+
+/// Asks for an owner's range, which somebody holds in the annex, when the library has given the thread's record back.
+struct AsksLate;
+
+impl Drop for AsksLate {
+    fn drop(&mut self) {
+        let owner = Owner::anonymous();
+        let refused = OWNED
+            .by(&owner)
+            .try_write_for(0..8, Duration::from_millis(1));
+        assert!(refused.is_err(), "somebody holds it");
+        drop(OWNED.by(&owner).write(20..30).expect("nobody holds it"));
+    }
+}
+
+static OWNED: LazyLock<RangeLock> =
+    LazyLock::new(|| RangeLock::from_raw(RawSlots::builder().slots_at_once().build()));
+
+thread_local!(static ASKS_LATE: AsksLate = const { AsksLate });
+
+#[test]
+fn a_thread_that_is_exiting_meets_what_an_owner_has_converted() {
+    let owner = Owner::new();
+    let mut held = OWNED.by(&owner).write(0..10).expect("nobody holds it");
+    held.release(8..10);
+    let late = thread::spawn(|| {
+        ASKS_LATE.with(|_| ());
+        drop(OWNED.write(40..50));
+    });
+    late.join().expect("no panic");
+    drop(held);
 }

@@ -3,6 +3,8 @@
 use spanlock::range::RangeLock;
 use spanlock::range::slots::RawSlots;
 use spanlock_testkit::exact::Exact;
+use spanlock_testkit::watchdog::{self, HANG};
+use std::sync::Arc;
 use std::thread;
 
 #[global_allocator]
@@ -14,18 +16,23 @@ fn has_moved(lock: &RangeLock) -> bool {
     described.contains("has_moved: true")
 }
 
-/// Threads meet also where each request is granted at once.
+/// Threads meet also where each request is granted at once, and where it is an owner's.
 #[test]
 fn a_lock_moves_though_nobody_waits() {
-    let lock = RangeLock::new();
-    let held = lock.write(0..8);
-    thread::scope(|scope| {
-        // Far more meetings than a move takes.
-        let meet = |_| drop(lock.try_write(8..16).expect("it is free"));
-        scope.spawn(move || (0..10_000).for_each(meet));
-    });
-    assert!(has_moved(&lock), "threads have met");
-    drop(held);
+    let meet: [fn(&Arc<RangeLock>); 2] = [
+        |lock| drop(lock.try_write(8..16).expect("it is free")),
+        |lock| drop(lock.try_write_owned(8..16).expect("it is free")),
+    ];
+    for meet in meet {
+        let lock = Arc::new(RangeLock::new());
+        let held = lock.write(0..8);
+        thread::scope(|scope| {
+            // Far more meetings than a move takes.
+            scope.spawn(|| (0..10_000).for_each(|_| meet(&lock)));
+        });
+        assert!(has_moved(&lock), "threads have met");
+        drop(held);
+    }
 }
 
 /// Nor need threads meet: one that holds many ranges moves the lock, in whatever order it asks for them.
@@ -45,6 +52,46 @@ fn a_lock_of_many_ranges_moves() {
         drop(held);
         assert!(lock.try_write(..).is_some(), "all are released");
     }
+}
+
+/// What one thread holds for many owners gains nothing by a move.
+#[test]
+fn owners_of_one_thread_do_not_meet() {
+    let lock = Arc::new(RangeLock::new());
+    for _ in 0..10_000 {
+        let hold = |at: u64| lock.write_owned(at..at + 8);
+        let held = [0, 20, 10].map(hold);
+        assert!(lock.try_read_owned(12..14).is_none(), "it is held");
+        drop(held);
+    }
+    assert!(!has_moved(&lock), "one thread has used it");
+}
+
+/// Owners on several threads meet where one changes what another was about to change.
+#[test]
+fn a_lock_of_owners_moves_when_their_threads_meet() {
+    let lock = Arc::new(RangeLock::new());
+    let report = |_: &bool| "the lock has not moved".to_owned();
+    let meet = |at: u64| {
+        while !has_moved(&lock) {
+            (0..64).for_each(|_| drop(lock.write_owned(at..at + 8)));
+        }
+    };
+    let meet = &meet;
+    // A few meetings would do, but on one processor they are rare.
+    watchdog::watched(
+        HANG,
+        || has_moved(&lock),
+        report,
+        || {
+            thread::scope(|scope| {
+                for own in 0..4 {
+                    scope.spawn(move || meet(8 * own));
+                }
+            });
+        },
+    );
+    assert!(lock.try_write(..).is_some(), "all are released");
 }
 
 /// A thread that holds few ranges of each of many locks moves none of them.

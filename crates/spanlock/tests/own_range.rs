@@ -8,7 +8,7 @@ mod common;
 use spanlock::range::list::{ListEx, ListRw};
 use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::skip::{SkipEx, SkipRw};
-use spanlock::range::{Instrumented, RangeLock, RangeLocked, RangeMutex};
+use spanlock::range::{Limited, RangeLock, RangeLocked, RangeMutex};
 use spanlock_testkit::exact::Exact;
 use std::cell::Cell;
 use std::panic;
@@ -68,8 +68,8 @@ fn slices() {
     deadlocks!(line, "10..=19 exclusive", slice.write(19..));
 }
 
-fn counting_locks() {
-    let lock = RangeLock::from_raw(Instrumented::new(ListRw::new()));
+fn limited_locks() {
+    let lock = RangeLock::from_raw(Limited::new(ListRw::new(), 1));
     let (_first, line) = (lock.write(0..10), line!());
     deadlocks!(line, "0..=9 exclusive", lock.write(5..6));
     deadlocks!(line, "0..=9 exclusive", lock.read_many([5..6, 20..21]));
@@ -103,7 +103,7 @@ fn asking_for_what_one_holds_panics_where_one_asks() {
         exclusive_locks::<ListEx>();
         exclusive_locks::<SkipEx>();
         slices();
-        counting_locks();
+        limited_locks();
         segments(common::srl_array_of_eights);
         segments(common::srl_tree_of_eights);
     });

@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -58,16 +58,17 @@ fn turns_and_limits_end_by_it() {
     assert!(!threads().contains(&"spanlock-timer".to_owned()));
 }
 
-/// A task is woken and never polled. A thread waits behind it, until the timer calls, as `time` has it.
+/// Two tasks are woken and never polled: the first, and the one to spare. A thread waits behind them, until the timer
+/// calls, as `time` has it.
 fn makes_way(time: impl FnOnce()) {
     let lock = RangeLock::new();
     let held = lock.write(0..10);
-    let waker = Waker::from(Arc::new(Nothing));
-    let mut task = pin!(lock.write_async(0..10));
-    assert!(matches!(
-        task.as_mut().poll(&mut Context::from_waker(&waker)),
-        Poll::Pending
-    ));
+    let mut tasks = [0, 1].map(|_| Box::pin(lock.write_async(0..10)));
+    for task in &mut tasks {
+        let waker = Waker::from(Arc::new(Nothing));
+        let polled = task.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+    }
     let report = |(): &()| lock.snapshot().to_string();
     watched(
         HANG,
@@ -76,16 +77,16 @@ fn makes_way(time: impl FnOnce()) {
         || {
             thread::scope(|scope| {
                 scope.spawn(|| drop(lock.write(5..15)));
-                while lock.snapshot().waiters.len() < 2 {
+                while lock.snapshot().waiters.len() < 3 {
                     thread::yield_now();
                 }
                 drop(held);
-                // The task is awake, and the thread sleeps behind it.
+                // The tasks are awake, and the thread sleeps behind them.
                 time();
             });
         },
     );
-    assert!(lock.try_write(5..15).is_some(), "the task holds nothing");
+    assert!(lock.try_write(5..15).is_some(), "the tasks hold nothing");
 }
 
 /// The limit of a task is not forgotten.

@@ -30,8 +30,7 @@ fn run<L: RawRwLock + Sync>(raw: L, scenario: impl FnOnce(&RwLock<L, u32>)) {
 
 for_each! {
     [
-        futex, futex_readers_first, ticket, queue, cohort, bravo_adaptive, bravo_eager, bravo_off,
-        bravo_queue,
+        futex, futex_readers_first, ticket, queue, bravo_adaptive, bravo_eager, bravo_off, bravo_queue,
     ]
     {
         a_writer_asks_for_nothing,

@@ -18,7 +18,11 @@ fn run<L: ForeignRelease + Sync>(raw: L, scenario: impl FnOnce(&RwLock<SendGuard
     common::rw::run(SendGuards::new(raw), scenario);
 }
 
-for_every_lock! {
+for_each! {
+    [
+        futex, futex_readers_first, ticket, queue, bravo_adaptive, bravo_eager, bravo_off, bravo_ticket, bravo_queue,
+        bravo_eager_readers_first,
+    ]
     {
         a_guard_may_be_dropped_elsewhere,
         a_thread_that_sent_a_guard_away_may_wait_for_it,

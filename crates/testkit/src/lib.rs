@@ -9,6 +9,7 @@
 //! | `fork` | runs a part of a test in a forked child |
 //! | [`history`] | the oracle: whether the operations of all threads are linearisable |
 //! | [`mutation`] | weakens one named edge at a time and expects a model to fail |
+//! | `stack` | how much stack a part of a test takes |
 //! | [`watchdog`] | ends a process whose work gets nowhere |
 
 #[cfg(doctest)]
@@ -20,6 +21,8 @@ pub mod exclusion;
 pub mod fork;
 pub mod history;
 pub mod mutation;
+#[cfg(target_os = "linux")]
+pub mod stack;
 pub mod watchdog;
 
 use std::sync::Mutex;
@@ -52,6 +55,20 @@ pub fn on_all_processors<T: Send>(all: impl Iterator<Item = T> + Send, f: impl F
             });
         }
     });
+}
+
+/// Whether the tests do all that they can, as `SPANLOCK_TESTS=all` asks them to, and not only what fits into minutes.
+/// `platforms/loom/prim` reads the variable, too.
+///
+/// # Panics
+/// When the variable has another value.
+#[must_use]
+pub fn do_all() -> bool {
+    match std::env::var_os("SPANLOCK_TESTS") {
+        None => false,
+        Some(value) if value == "all" => true,
+        Some(value) => panic!("SPANLOCK_TESTS is {value:?}: expected `all`, or no such variable"),
+    }
 }
 
 /// The number in an environment variable, or `default`.

@@ -8,14 +8,15 @@ fn root() -> PathBuf {
 }
 
 /// The folders of packages.
-const SOURCES: [&str; 3] = ["crates", "platforms", "vendor"];
+const SOURCES: [&str; 4] = ["crates", "leases", "platforms", "vendor"];
 
-/// The text files with this extension in a folder, and in the folders in it. Links to files are left out.
+/// The text files with this extension in a folder, and in the folders in it. Links to files are left out, as is what
+/// cargo has built.
 fn files(folder: &Path, extension: &str, found: &mut Vec<(PathBuf, String)>) {
     for entry in fs::read_dir(folder).expect("the folder is there") {
         let entry = entry.expect("it can be listed");
         let (path, kind) = (entry.path(), entry.file_type().expect("it has a type"));
-        if kind.is_dir() {
+        if kind.is_dir() && !path.ends_with("target") {
             files(&path, extension, found);
         } else if kind.is_file() && path.extension().is_some_and(|found| found == extension) {
             let text = fs::read_to_string(&path).expect("a text file");
@@ -27,6 +28,7 @@ fn files(folder: &Path, extension: &str, found: &mut Vec<(PathBuf, String)>) {
 fn documents() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     files(&root().join("docs"), "md", &mut found);
+    files(&root().join("leases/docs"), "md", &mut found);
     let readme = root().join("README.md");
     let text = fs::read_to_string(&readme).expect("it is there");
     found.push((readme, text));

@@ -7,7 +7,7 @@
 //!
 //! The thesis does not say where the ranges are, how large the memory is, whether each range is written when it is
 //! locked or all are when all are locked, nor how threads avoid to wait for each other in a circle: its lock can only
-//! try. Here the ranges are blocks of 1 KB of an area of [`RANGES`](spanlock_records::trial::batch::RANGES) blocks,
+//! try. Here the ranges are blocks of 1 KB of an area of 4096 blocks,
 //! unless users choose otherwise; each batch is drawn at random without repetition and acquired in ascending order, so
 //! that no circle of waiting threads closes; and once all are held each is written. W1 is a batch of one.
 //!
@@ -18,32 +18,109 @@ mod area;
 
 pub use area::Area;
 
-use crate::crew::{self, Meter, Timekeeper};
-use crate::target::Target;
+use crate::crew::{self, Keeper, Meter, Timekeeper};
+use crate::target::AnyLock;
+use crate::workload::{Makes, OnRanges, Workload};
 use fastrand::Rng;
+use prim::clock::Duration;
 use prim::cost;
-use spanlock_records::trial::batch::{Load, MAX_HOLD, MAX_RANGES, Trial};
+use serde::{Deserialize, Serialize};
+use spanlock_records::record::Kind;
+use spanlock_records::trial::argument::Argument;
 use spanlock_records::trial::run::{Found, Outcome, Tally};
+use spanlock_records::trial::setting::Resource;
+use spanlock_records::trial::settings::Settings;
+use std::fmt;
 
-/// Runs a trial on a lock that can hold as many ranges as the trial asks for.
-///
-/// # Panics
-/// When the trial's numbers are not within what they say of themselves.
-pub fn run<K: Timekeeper>(lock: &impl Target, trial: &Trial, meter: &mut impl Meter) -> Outcome {
-    let Load { hold, ranges } = trial.load;
-    assert!((1..=MAX_RANGES).contains(&ranges));
-    assert!((1..=MAX_HOLD.min(ranges)).contains(&hold));
-    let area = Area::new(ranges);
-    crew::tallied(
-        trial,
-        meter,
-        |thread, rng, keeper: &K, tally| work(lock, &area, trial, thread, rng, keeper, tally),
-        |all| Found::Ranges(all.torn + area.mixed()),
-    )
+/// Bytes in a range (P4 §4.3.1: "for each ranges we will write 1KB").
+pub const RANGE_BYTES: usize = 1024;
+
+/// The largest area.
+pub const MAX_RANGES: usize = 1 << 20;
+
+/// The largest batch.
+pub const MAX_HOLD: usize = 1024;
+
+/// The settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// Ranges held together: from 1 to [`MAX_HOLD`] and to `ranges`.
+    pub hold: usize,
+    /// Ranges in the area: up to [`MAX_RANGES`].
+    pub ranges: usize,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.hold {
+            1 => f.write_str("W1, ranges held one at a time"),
+            hold => write!(f, "W2, {hold} ranges held together"),
+        }
+    }
+}
+
+impl Settings for Load {
+    const NAME: &'static str = "batch";
+    const KIND: Kind = Kind::Ranges;
+}
+
+impl Workload for Load {
+    const ABOUT: &'static str =
+        "W1 and W2: threads write 1 KB ranges, held one at a time or in batches";
+    const ARGUMENTS: &'static [Argument] = &[
+        Argument::whole(
+            "hold",
+            1..=MAX_HOLD,
+            "1,16",
+            "Ranges held together: 1 is W1, 16 is W2",
+        ),
+        Argument::whole(
+            "ranges",
+            1..=MAX_RANGES,
+            "4096",
+            "Ranges in the memory that is written, 1 KB each",
+        ),
+    ];
+    const HANGS_AFTER: Option<Duration> = Some(Duration::ZERO);
+
+    fn refused(trial: &Trial) -> Option<String> {
+        let Self { hold, ranges } = trial.load;
+        (hold > ranges)
+            .then(|| format!("--hold {hold} is more than there are ranges: --ranges is {ranges}"))
+    }
+}
+
+/// One run.
+type Trial = spanlock_records::trial::run::Trial<Load>;
+
+impl OnRanges for Load {
+    fn run(
+        lock: &dyn Makes,
+        trial: &Trial,
+        meter: &mut dyn Meter,
+    ) -> Result<Outcome, &'static str> {
+        let Self { hold, ranges } = trial.load;
+        let resource = Resource {
+            units: (ranges * RANGE_BYTES) as u64,
+            grain: RANGE_BYTES as u64,
+        };
+        if let Some(why) = lock.holds_one_because(resource).filter(|_| hold > 1) {
+            return Err(why);
+        }
+        let (lock, area) = (&*lock.make(resource), Area::new(ranges));
+        Ok(crew::tallied(
+            trial,
+            meter,
+            |thread, rng, keeper: &Keeper, tally| {
+                work(lock, &area, trial, thread, rng, keeper, tally);
+            },
+            |all| Found::Ranges(all.torn + area.mixed()),
+        ))
+    }
 }
 
 fn work(
-    lock: &impl Target,
+    lock: &dyn AnyLock,
     area: &Area,
     trial: &Trial,
     thread: usize,

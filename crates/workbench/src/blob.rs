@@ -5,25 +5,182 @@
 //! hides the alias. A range lock gives out the ranges of the area.
 //!
 //! How a record is read is a [`Reader`]: on hardware by system calls, in `bench`; on a simulated machine by
-//! [`Priced`] pages.
+//! priced pages.
 //!
 //! # What the thesis' figure shows
 //! In LeanStore's code a record that fits into a worker's own area takes no range of the shared one, and no lock. By
 //! default that area has 1 GB. The thesis does not say how it was set. If it was the default, its figure shows no range
 //! lock at all.
 
-use crate::crew::{self, Meter, Phase, Timekeeper};
-use crate::target::Target;
+use crate::crew::{self, Keeper, Meter, Phase, Timekeeper};
+use crate::target::{AnyLock, Held};
+use crate::workload::{Makes, Workload};
 use fastrand::Rng;
 use prim::clock::Duration;
 use prim::cost;
-use spanlock_records::trial::blob::{
-    Draw, EXTENTS, Load, MAX_RECORDS, PAGE_BYTES, Parts, Payload, RECORD_BYTES, RESOURCE, Trial,
-};
-use spanlock_records::trial::run::{Found, Outcome, Throughput};
+use serde::{Deserialize, Serialize};
+use spanlock_records::by_name;
+use spanlock_records::record::Kind;
+use spanlock_records::trial::argument::{Argument, On};
+use spanlock_records::trial::run::{Found, Outcome, Parts, Throughput};
+use spanlock_records::trial::setting::Resource;
+use spanlock_records::trial::settings::Settings;
+use std::fmt;
 use std::ops::Range;
 use structures::blob::Error;
 use structures::blob::raw::{Piece, Ranges, Space, Window};
+
+/// The bytes of a record (P4 §4.4.2: "a payload size of 1 MB").
+pub const RECORD_BYTES: usize = 1 << 20;
+
+/// The page size of the extents below.
+pub const PAGE_BYTES: usize = 4096;
+
+/// The pages of a record's extents: LeanStore's tiers, of which each is twice the one before, and the rest.
+pub const EXTENTS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 1];
+
+/// The most records: 64 GiB.
+pub const MAX_RECORDS: usize = 1 << 16;
+
+/// The largest cache of a thread.
+pub const MAX_CACHE: usize = 64;
+
+/// The area: 4 GiB of addresses, so that threads with full caches find a place at once.
+pub const RESOURCE: Resource = Resource {
+    units: 4 << 30,
+    grain: RECORD_BYTES as u64,
+};
+
+/// How often each record is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Draw {
+    /// All alike.
+    #[default]
+    Uniform,
+    /// As YCSB has it: the n-th most frequent one `n^-0.99` times as often as the first.
+    Zipfian,
+}
+
+impl Draw {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Uniform, Self::Zipfian];
+}
+
+by_name!(Draw);
+
+/// How much of a record a read reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Payload {
+    /// All of it, which is copied to the thread's own memory.
+    #[default]
+    Whole,
+    /// Its first word: what is left is the cost of an alias.
+    Word,
+}
+
+impl Payload {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Whole, Self::Word];
+}
+
+by_name!(Payload);
+
+/// The settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// How often each record is read.
+    pub draw: Draw,
+    /// How much of it.
+    pub payload: Payload,
+    /// Aliases that each thread keeps: up to [`MAX_CACHE`].
+    pub cache: usize,
+    /// Records: from 1 to [`MAX_RECORDS`].
+    pub records: usize,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            draw,
+            payload,
+            cache,
+            ..
+        } = self;
+        write!(f, "BLOBs, {draw}, {payload} read, ")?;
+        match cache {
+            0 => f.write_str("no cache"),
+            cache => write!(f, "caches of {cache}"),
+        }
+    }
+}
+
+impl Settings for Load {
+    const NAME: &'static str = "blob";
+    const KIND: Kind = Kind::Ranges;
+}
+
+impl Workload for Load {
+    const ABOUT: &'static str = "Large objects read from an aliasing area, whose ranges a lock gives out, \
+        beside copies without aliases";
+    const ARGUMENTS: &'static [Argument] = &[
+        Argument::words(
+            "draw",
+            Draw::named,
+            "uniform,zipfian",
+            "How often each record is read: uniform, zipfian",
+        ),
+        Argument::words(
+            "payload",
+            Payload::named,
+            "whole",
+            "How much of a record is read: whole, or one word, which shows the cost of the alias alone",
+        ),
+        Argument::whole(
+            "cache",
+            0..=MAX_CACHE,
+            "0,8",
+            "Aliases that each thread keeps",
+        )
+        .simulated("0")
+        .only(On::Hardware),
+        Argument::whole(
+            "records",
+            1..=MAX_RECORDS,
+            "1000",
+            "Records, of 1 MB of memory each",
+        )
+        .only(On::Hardware),
+    ];
+    /// A read takes long.
+    const SECONDS: [&'static str; 2] = ["0.2", "0.02"];
+    const HANGS_AFTER: Option<Duration> = Some(Duration::ZERO);
+}
+
+/// One run.
+pub type Trial = spanlock_records::trial::run::Trial<Load>;
+
+/// Runs a trial with such pages, on a lock that excludes.
+///
+/// # Errors
+/// Why the lock cannot do this.
+///
+/// # Safety
+/// Holders of overlapping ranges exclude each other.
+///
+/// # Panics
+/// As of [`run`].
+pub unsafe fn priced(lock: &dyn Makes, trial: &Trial) -> Result<Outcome, &'static str> {
+    if let Some(why) = lock.holds_one_because(RESOURCE) {
+        return Err(why);
+    }
+    // SAFETY: the caller's.
+    let lock = unsafe { Tried::new(lock.make(RESOURCE)) };
+    let (space, payload) = (&Space::new(lock, Priced), trial.load.payload);
+    let outcome = run(trial, &mut (), || PricedReader { space, payload });
+    Ok(outcome.expect("such pages are never refused"))
+}
 
 /// Reads records, for one thread.
 pub trait Reader {
@@ -50,15 +207,15 @@ pub struct Read {
 ///
 /// # Panics
 /// When the trial's numbers are not within what they say of themselves.
-pub fn run<K: Timekeeper, R: Reader>(
+pub fn run<R: Reader>(
     trial: &Trial,
-    meter: &mut impl Meter,
+    meter: &mut dyn Meter,
     reader: impl Fn() -> R + Sync,
 ) -> Result<Outcome, Error> {
     let Load { draw, records, .. } = trial.load;
     assert!((1..=MAX_RECORDS).contains(&records));
     let records = Records::new(draw, records);
-    let run = crew::run_trial(trial, meter, |_, rng, keeper: &K| {
+    let run = crew::run_trial(trial, meter, |_, rng, keeper: &Keeper| {
         work(&records, reader(), rng, keeper)
     });
     if let Some(error) = run.workers.iter().find_map(|tally| tally.failed) {
@@ -172,29 +329,25 @@ impl Records {
 }
 
 /// A lock under measurement, of which an area tries to take ranges. If the lock cannot try, the area waits.
-#[derive(Debug)]
-pub struct Tried<T>(T);
+pub struct Tried(Box<dyn AnyLock>);
 
-impl<T: Target> Tried<T> {
+impl Tried {
     /// For an area.
     ///
     /// # Safety
     /// Holders of overlapping ranges exclude each other.
-    pub unsafe fn new(lock: T) -> Self {
+    pub unsafe fn new(lock: Box<dyn AnyLock>) -> Self {
         Self(lock)
     }
 }
 
 // SAFETY: it excludes, as the caller of `new` said.
-unsafe impl<T: Target> Ranges for Tried<T> {
-    type Held<'a>
-        = T::Write<'a>
-    where
-        Self: 'a;
+unsafe impl Ranges for Tried {
+    type Held<'a> = Held<'a>;
 
     #[inline]
-    fn try_take(&self, range: Range<u64>) -> Option<T::Write<'_>> {
-        self.0.write_within(range, Duration::ZERO)
+    fn try_take(&self, range: Range<u64>) -> Option<Held<'_>> {
+        self.0.try_write(range)
     }
 }
 
@@ -203,7 +356,7 @@ unsafe impl<T: Target> Ranges for Tried<T> {
 /// The kernel serialises changes of mappings, and memory has a bandwidth. Neither is simulated: what remains is the
 /// lock of the area, under the load that threads make which nothing else holds up.
 #[derive(Debug)]
-pub struct Priced;
+struct Priced;
 
 /// Cycles of writing or clearing the entry of a page. An assumption, of 20 ns.
 const ENTRY: u64 = 50;
@@ -230,14 +383,12 @@ impl Window for Priced {
 }
 
 /// Reads of such pages.
-pub struct PricedReader<'a, T> {
-    /// The area.
-    pub space: &'a Space<Tried<T>, Priced>,
-    /// How much is read.
-    pub payload: Payload,
+struct PricedReader<'a> {
+    space: &'a Space<Tried, Priced>,
+    payload: Payload,
 }
 
-impl<T: Target> Reader for PricedReader<'_, T> {
+impl Reader for PricedReader<'_> {
     fn read(&mut self, record: usize) -> Result<Read, Error> {
         let pages = EXTENTS.iter().scan(record * RECORD_BYTES, |offset, pages| {
             let piece = Piece {
@@ -261,8 +412,13 @@ impl<T: Target> Reader for PricedReader<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Draw, Records};
+    use super::{Draw, EXTENTS, PAGE_BYTES, RECORD_BYTES, Records};
     use fastrand::Rng;
+
+    #[test]
+    fn the_extents_are_a_record() {
+        assert_eq!(EXTENTS.iter().sum::<usize>() * PAGE_BYTES, RECORD_BYTES);
+    }
 
     #[test]
     fn every_record_is_drawn_and_zipfian_ones_in_order() {

@@ -67,7 +67,7 @@ pub trait Timekeeper: Sync {
 
     /// The thread that started the others calls this. Returns when the schedule is over: how long the measured time
     /// was, and what was metered in it.
-    fn keep(&self, meter: &mut impl Meter) -> (Duration, Metered);
+    fn keep(&self, meter: &mut dyn Meter) -> (Duration, Metered);
 }
 
 /// A word on lines of its own, which is written twice in a run and which threads load before each operation.
@@ -103,7 +103,7 @@ impl Timekeeper for Signal {
         }
     }
 
-    fn keep(&self, meter: &mut impl Meter) -> (Duration, Metered) {
+    fn keep(&self, meter: &mut dyn Meter) -> (Duration, Metered) {
         workload::sleep(self.schedule.warmup);
         meter.begin();
         self.announce(Phase::Measured);
@@ -113,22 +113,27 @@ impl Timekeeper for Signal {
     }
 }
 
-/// Threads read the clock before each operation. Nothing is metered. For simulated machines, where that costs the same
-/// for any number of threads.
+/// On hardware a [`Signal`]. On a simulated machine, where that costs the same for any number of threads, they read the
+/// clock before each operation, and nothing is metered.
 #[derive(Debug)]
-pub struct Clock {
+pub struct Keeper {
+    signal: Signal,
     start: Instant,
-    schedule: Schedule,
 }
 
-impl Timekeeper for Clock {
+impl Timekeeper for Keeper {
     fn begin(schedule: Schedule) -> Self {
+        let signal = Signal::begin(schedule);
         let start = Instant::now();
-        Self { start, schedule }
+        Self { signal, start }
     }
 
+    #[inline]
     fn phase(&self) -> Phase {
-        let Schedule { warmup, measured } = self.schedule;
+        if !workload::IS_VIRTUAL {
+            return self.signal.phase();
+        }
+        let Schedule { warmup, measured } = self.signal.schedule;
         match self.start.elapsed() {
             elapsed if elapsed >= warmup + measured => Phase::Stop,
             elapsed if elapsed >= warmup => Phase::Measured,
@@ -136,8 +141,11 @@ impl Timekeeper for Clock {
         }
     }
 
-    fn keep(&self, _: &mut impl Meter) -> (Duration, Metered) {
-        (self.schedule.measured, Metered::default())
+    fn keep(&self, meter: &mut dyn Meter) -> (Duration, Metered) {
+        match workload::IS_VIRTUAL {
+            true => (self.signal.schedule.measured, Metered::default()),
+            false => self.signal.keep(meter),
+        }
     }
 }
 
@@ -148,7 +156,7 @@ impl Timekeeper for Clock {
 pub fn run<K: Timekeeper, W: Send>(
     threads: usize,
     schedule: Schedule,
-    meter: &mut impl Meter,
+    meter: &mut dyn Meter,
     work: impl Fn(usize, &K) -> W + Sync,
 ) -> Run<W> {
     let start = Start::new(threads + 1);
@@ -176,7 +184,7 @@ pub fn run<K: Timekeeper, W: Send>(
 /// The same for all threads of a trial, each with random numbers of its own.
 pub fn run_trial<L: Sync, W: Send, K: Timekeeper>(
     trial: &Trial<L>,
-    meter: &mut impl Meter,
+    meter: &mut dyn Meter,
     work: impl Fn(usize, Rng, &K) -> W + Sync,
 ) -> Run<W> {
     run(
@@ -190,7 +198,7 @@ pub fn run_trial<L: Sync, W: Send, K: Timekeeper>(
 /// The same, where each thread counts what it does. Given all of it, `found` says what was found in the end.
 pub fn tallied<L: Sync, K: Timekeeper>(
     trial: &Trial<L>,
-    meter: &mut impl Meter,
+    meter: &mut dyn Meter,
     work: impl Fn(usize, Rng, &K, &mut Tally) + Sync,
     found: impl Fn(&Tally) -> Found,
 ) -> Outcome {

@@ -8,60 +8,119 @@
 //! Before that each thread locks a little in a second lock of the same kind: what a thread pays once in its life is
 //! no part of these numbers. `bench uncontended` and `bench waiting` have the other ends of the scale.
 
-use crate::crew::rng;
-use crate::target::Target;
+use crate::crew::{Meter, rng};
+use crate::target::AnyLock;
 use crate::timed;
+use crate::workload::{Ends, Makes, OnRanges, Workload};
 use fastrand::Rng;
 use prim::clock::Instant;
 use prim::workload::{self, Start};
-use spanlock_records::trial::latency::{MAX_PARTS, Trial};
+use serde::{Deserialize, Serialize};
+use spanlock_records::record::Kind;
+use spanlock_records::trial::argument::Argument;
 use spanlock_records::trial::run::{Outcome, Throughput};
+use spanlock_records::trial::setting::Resource;
+use spanlock_records::trial::settings::Settings;
 use spanlock_records::trial::times::Times;
+use std::fmt;
 use std::hint::black_box;
 use std::ops::Range;
 
-/// Runs one round, which `repeat` numbers, on fresh locks that `make` makes.
-///
-/// # Panics
-/// When the trial's numbers are not within what they say of themselves.
-pub fn run<T: Target>(make: impl Fn() -> T, trial: &Trial) -> Outcome {
-    let parts = trial.load.parts;
-    assert!(trial.threads > 0 && (1..=MAX_PARTS).contains(&parts));
-    let mut order: Vec<usize> = (0..parts).collect();
-    // The number of no thread, so that this seed differs from all others.
-    rng(trial.seed, trial.repeat, trial.threads).shuffle(&mut order);
-    let locks = Locks {
-        measured: make(),
-        spare: make(),
-        trial,
-    };
-    let begun = Instant::now();
-    let first = locks.crew(|share, _| locks.time(order[share].iter().copied()));
-    // Threads of the second phase begin when all of the first have ended.
-    let again = locks.crew(|share, mut rng| locks.time(share.map(|_| rng.usize(..parts))));
-    let elapsed = begun.elapsed();
-    let ops = first.iter().zip(&again);
-    Outcome {
-        work: Throughput {
-            ops: ops
-                .map(|(first, again)| first.count() + again.count())
-                .collect(),
-            elapsed,
-            ..Throughput::default()
-        },
-        first: Some(Times::sum(&first)),
-        again: Some(Times::sum(&again)),
-        ..Outcome::default()
+/// The most parts.
+pub const MAX_PARTS: usize = 1 << 20;
+
+/// The settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// Parts of the resource: up to [`MAX_PARTS`].
+    pub parts: usize,
+}
+
+impl Load {
+    /// Acquisitions of each thread in a second lock before the first that counts.
+    const fn warmup(self) -> usize {
+        match self.parts / 256 {
+            0 => 1,
+            some if some > 1000 => 1000,
+            some => some,
+        }
     }
 }
 
-struct Locks<'a, T> {
-    measured: T,
-    spare: T,
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "one part of {}", self.parts)
+    }
+}
+
+impl Settings for Load {
+    const NAME: &'static str = "latency";
+    const KIND: Kind = Kind::Others;
+}
+
+impl Workload for Load {
+    const ABOUT: &'static str = "Acquisition times of fresh parts of a resource, and later ones: \
+        percentiles and the maximum";
+    /// Each phase of a round lasts longer than a time slice, so that threads meet though there be more of them than
+    /// processors.
+    const ARGUMENTS: &'static [Argument] = &[Argument::whole(
+        "parts",
+        1..=MAX_PARTS,
+        "262144",
+        "Parts of the resource; each thread locks its share of them, and then as many again",
+    )
+    .simulated("16384")];
+    const ENDS: Ends = Ends::ByItself("it ends when all --parts were locked");
+}
+
+/// One run.
+type Trial = spanlock_records::trial::run::Trial<Load>;
+
+impl OnRanges for Load {
+    fn run(lock: &dyn Makes, trial: &Trial, _: &mut dyn Meter) -> Result<Outcome, &'static str> {
+        let parts = trial.load.parts;
+        assert!(trial.threads > 0 && (1..=MAX_PARTS).contains(&parts));
+        // A part is one position, as if it were the number of a block of a file.
+        let resource = Resource {
+            units: parts as u64,
+            grain: 1,
+        };
+        let mut order: Vec<usize> = (0..parts).collect();
+        // The number of no thread, so that this seed differs from all others.
+        rng(trial.seed, trial.repeat, trial.threads).shuffle(&mut order);
+        let locks = Locks {
+            measured: lock.make(resource),
+            spare: lock.make(resource),
+            trial,
+        };
+        let begun = Instant::now();
+        let first = locks.crew(|share, _| locks.time(order[share].iter().copied()));
+        // Threads of the second phase begin when all of the first have ended.
+        let again = locks.crew(|share, mut rng| locks.time(share.map(|_| rng.usize(..parts))));
+        let elapsed = begun.elapsed();
+        let ops = first.iter().zip(&again);
+        Ok(Outcome {
+            work: Throughput {
+                ops: ops
+                    .map(|(first, again)| first.count() + again.count())
+                    .collect(),
+                elapsed,
+                ..Throughput::default()
+            },
+            first: Some(Times::sum(&first)),
+            again: Some(Times::sum(&again)),
+            ..Outcome::default()
+        })
+    }
+}
+
+struct Locks<'a> {
+    measured: Box<dyn AnyLock>,
+    spare: Box<dyn AnyLock>,
     trial: &'a Trial,
 }
 
-impl<T: Target> Locks<'_, T> {
+impl Locks<'_> {
     /// Has so many threads warm up, and then all at once do what each is to do with its share of the parts.
     fn crew(&self, work: impl Fn(Range<usize>, Rng) -> Times + Sync) -> Vec<Times> {
         let (threads, parts) = (self.trial.threads, self.trial.load.parts);
@@ -81,7 +140,7 @@ impl<T: Target> Locks<'_, T> {
             load, seed, repeat, ..
         } = *self.trial;
         let mut rng = rng(seed, repeat, thread);
-        for _ in 0..load.warmup.min(load.parts) {
+        for _ in 0..load.warmup() {
             let part = rng.usize(..load.parts);
             drop(black_box(timed(|| self.spare.write(positions(part)))));
         }

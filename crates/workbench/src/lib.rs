@@ -9,9 +9,12 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`by_owners`] | a lock whose ranges owners hold |
 //! | [`baseline`] | the comparison locks. The loom models compile this module alone |
 //! | [`crew`] | threads that start, warm up, are measured and stop together |
 //! | [`target`] | what a range lock under measurement offers |
+//! | [`raw`] | a raw range lock of any type, under what is built on range locks |
+//! | [`workload`] | the table of workloads: to add one, add its file and a row
 //! | [`arr`] | ArrBench (P1 §7.1): throughput and latency over an array, with a check of its content |
 //! | [`batch`] | W1 and W2 (P4 §4.3): ranges held one at a time or in batches, with a check of what was written |
 //! | [`blob`] | reads of large objects from an aliasing area (P4 §4.4) |
@@ -33,6 +36,7 @@ pub mod baseline;
 pub mod batch;
 #[cfg(feature = "workloads")]
 pub mod blob;
+pub mod by_owners;
 #[cfg(feature = "workloads")]
 pub mod crew;
 #[cfg(feature = "workloads")]
@@ -48,6 +52,8 @@ pub mod micro;
 #[cfg(feature = "workloads")]
 pub mod pattern;
 #[cfg(feature = "workloads")]
+pub mod raw;
+#[cfg(feature = "workloads")]
 pub mod rw;
 #[cfg(feature = "workloads")]
 pub mod set;
@@ -57,6 +63,8 @@ pub mod store;
 pub mod target;
 #[cfg(feature = "workloads")]
 pub mod vm;
+#[cfg(feature = "workloads")]
+pub mod workload;
 
 #[cfg(feature = "workloads")]
 use prim::clock::{Duration, Instant};

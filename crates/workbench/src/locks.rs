@@ -1,10 +1,11 @@
 //! The range locks, each once: to add one, add a row. Peers that are on hardware only are in `bench`.
 //!
 //! A [`Table`] takes the rows: for each a lock in words, and how it is made, with its type. The words are data, in
-//! `trial/src/locks.toml`.
+//! `records/src/trial/locks.toml`.
 //! The order is that of tables of results.
 
 use crate::baseline::{Bitmap, HEIGHT, KernelRw, LustreEx, MAX_HEIGHT, Pnova, Song};
+use crate::by_owners::ByOwners;
 use prim::clock::Duration;
 use spanlock::range::list::{
     Builder, Fairness, FastPath, ListEx, ListRw, Preference, SharedExclusive, SkipIndex,
@@ -113,6 +114,7 @@ fn library(table: &mut impl Table) {
         shared "skip-rw" taking SKIP_HEIGHT |setting| SkipRw::builder().height(skip_height(setting)).build();
         exclusive "skip-ex" taking SKIP_HEIGHT |setting| SkipEx::builder().height(skip_height(setting)).build();
         shared "slots" |_| RawSlots::new();
+        shared "slots-owners" |_| ByOwners(RawSlots::builder().slots_at_once().build());
         shared "srl-array" |setting| SrlArray::builder().segment(segment(setting)).length(setting.units()).build();
         shared "srl-tree" |setting| {
             let tree = SrlTree::builder().segment(segment(setting)).fan_out(16);

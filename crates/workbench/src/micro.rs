@@ -6,11 +6,16 @@
 use crate::crew::{Meter, Signal, tallied};
 use crate::rw::guarded::Guarded;
 use crate::rw::{steps, until_stop};
+use crate::workload::Workload;
 use fastrand::Rng;
 use prim::atomic::{AtomicU64, Ordering::*};
 use prim::workload::until_changed;
-use spanlock_records::trial::micro::{Kernel, Trial};
+use serde::{Deserialize, Serialize};
+use spanlock_records::by_name;
+use spanlock_records::record::Kind;
 use spanlock_records::trial::run::{Outcome, Tally};
+use spanlock_records::trial::settings::Settings;
+use std::fmt;
 
 /// Steps of the pause outside.
 const OUTSIDE: u32 = 50;
@@ -18,8 +23,64 @@ const OUTSIDE: u32 = 50;
 /// Of a hundred operations on the reader-writer lock, those that write.
 const WRITES: u32 = 1;
 
+/// The operation that is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kernel {
+    /// An atomic addition to one word.
+    Add,
+    /// The same by a load and a compare-exchange, until one succeeds.
+    CompareExchange,
+    /// A lock that is tested, then tested and set.
+    Ttas,
+    /// A queue lock in which each thread waits on a line of its own.
+    Mcs,
+    /// A reader-writer lock of one count; one operation of a hundred writes.
+    RwCounter,
+}
+
+impl Kernel {
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 5] = [
+        Self::Add,
+        Self::CompareExchange,
+        Self::Ttas,
+        Self::Mcs,
+        Self::RwCounter,
+    ];
+}
+
+by_name!(Kernel);
+
+/// The settings, of which there are none: a kernel takes the place of a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load;
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("microbenchmarks")
+    }
+}
+
+impl Settings for Load {
+    const NAME: &'static str = "micro";
+    const KIND: Kind = Kind::Others;
+}
+
+impl Workload for Load {
+    const ABOUT: &'static str =
+        "Contended words and the simplest locks on them, to know the machine";
+}
+
+/// One run, but for the kernel.
+type Trial = spanlock_records::trial::run::Trial<Load>;
+
 /// Runs a kernel.
-pub fn run(kernel: Kernel, trial: &Trial, meter: &mut impl Meter) -> Outcome {
+///
+/// # Panics
+/// When there are no threads.
+pub fn run(kernel: Kernel, trial: &Trial, meter: &mut dyn Meter) -> Outcome {
+    assert!(trial.threads > 0);
     match kernel {
         Kernel::Add => count(trial, meter, |word| _ = word.fetch_add(1, Relaxed)),
         Kernel::CompareExchange => count(trial, meter, |word| {
@@ -40,7 +101,7 @@ pub fn run(kernel: Kernel, trial: &Trial, meter: &mut impl Meter) -> Outcome {
 struct Word(AtomicU64);
 
 /// All threads count on one word.
-fn count(trial: &Trial, meter: &mut impl Meter, add: impl Fn(&AtomicU64) + Sync) -> Outcome {
+fn count(trial: &Trial, meter: &mut dyn Meter, add: impl Fn(&AtomicU64) + Sync) -> Outcome {
     let Word(word) = &Word::default();
     let work = |_: usize, _: Rng, signal: &Signal, tally: &mut Tally| {
         until_stop(signal, |counts| {
@@ -67,7 +128,7 @@ trait Lock: Sync {
 }
 
 /// All threads write, and in so many of a hundred operations not, what a lock guards.
-fn guard(trial: &Trial, meter: &mut impl Meter, writes: u32, lock: &impl Lock) -> Outcome {
+fn guard(trial: &Trial, meter: &mut dyn Meter, writes: u32, lock: &impl Lock) -> Outcome {
     let data = Guarded::default();
     let work = |thread: usize, mut rng: Rng, signal: &Signal, tally: &mut Tally| {
         until_stop(signal, |counts| {

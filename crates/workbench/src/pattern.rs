@@ -9,49 +9,228 @@
 
 mod draw;
 
-use crate::arr::{Array, pause};
-use crate::crew::{self, Meter, Phase, Timekeeper};
-use crate::target::Target;
-use crossbeam_utils::CachePadded;
+use crate::arr::{Array, LATENCY, pause};
+use crate::crew::{self, Keeper, Meter, Phase, Timekeeper};
+use crate::target::AnyLock;
+use crate::workload::{Makes, OnRanges, Workload};
 use draw::{Drawn, Shared};
 use fastrand::Rng;
 use prim::atomic::{AtomicU32, Ordering};
+use prim::clock::Duration;
 use prim::futex;
 use prim::workload::{self, Start};
+use serde::{Deserialize, Serialize};
 use spanlock::range::raw::Mode;
-use spanlock_records::trial::arr::Timing;
-use spanlock_records::trial::pattern::{LIFE, LINE_BYTES, MAX_THREADS, Pattern, Shape, Trial};
+use spanlock_records::by_name;
+use spanlock_records::record::Kind;
+use spanlock_records::trial::argument::Argument;
 use spanlock_records::trial::run::{Outcome, Tally};
+use spanlock_records::trial::setting::{MAX_THREADS, Resource, SLOTS};
+use spanlock_records::trial::settings::Settings;
 use spanlock_records::trial::times::Times;
+use std::fmt;
 use std::hint::black_box;
-use std::ops::Range;
+use std::ops::{Not, Range};
 
 /// No-ops between two writes of everything: many times as long as an operation, so that the others are at their usual
 /// speed when the next one comes.
 const PAUSE: u64 = 1 << 14;
 
-/// Runs a trial on locks that `make` makes.
-///
-/// # Panics
-/// When the trial's number of threads is not from 1 to [`MAX_THREADS`].
-pub fn run<K: Timekeeper, T: Target>(
-    make: impl Fn() -> T,
-    trial: &Trial,
-    meter: &mut impl Meter,
-) -> Outcome {
-    assert!((1..=MAX_THREADS).contains(&trial.threads));
-    let world = World::new(&make, trial);
-    let spare = make();
-    beside(
-        trial.load.bystanders,
-        |thread| {
-            // No two conflict, as far as there are ranges for all.
-            let Shape { lines, grain, .. } = trial.load.pattern.shape();
-            let start = thread * grain % lines;
-            drop(black_box(spare.read(bytes(&(start..start + grain)))));
-        },
-        || world.run::<K>(meter),
-    )
+/// A pattern of access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    /// Many files, each with a lock of its own. Few are popular (Zipf's law); ranges are of all sizes.
+    Files,
+    /// Random pages of one file.
+    Pages,
+    /// One thread appends to a log and locks everything behind its end; the others use random records before the end.
+    Append,
+    /// Each thread uses its own part, then all use random ranges, then each its own part, and so on.
+    Phases,
+    /// The same with short phases: they end about when a lock has adapted to them.
+    Restless,
+    /// Parts that pass to the next thread after each operation.
+    Alternate,
+    /// Parts that pass to the next thread when it has used its part a few times.
+    Owners,
+    /// Each thread uses its own part, and now and then writes everything.
+    Sweep,
+    /// One thread writes everything, over and over, with pauses; the others use random ranges. Only its acquisitions
+    /// are timed.
+    Everything,
+    /// Each thread uses its own part and soon ends; another takes its place.
+    Churn,
+    /// Many locks, which each thread uses once, one after the other; then again.
+    Once,
+}
+
+by_name!(Pattern);
+
+/// The most threads that exist beside those that work.
+pub const MAX_BYSTANDERS: usize = 1000;
+
+/// Bytes of a line, the smallest part of a resource.
+pub const LINE_BYTES: usize = 64;
+
+/// Operations of all threads in a long phase: many times as many as a lock needs to adapt. A simulated run of a few
+/// milliseconds has several such phases.
+pub const LONG: u64 = 1024;
+
+/// Operations of all threads in a short phase, and of one thread between two sweeps and until a part passes on: about
+/// as many as a lock needs to adapt, so that it adapts in vain.
+pub const SHORT: u64 = 64;
+
+/// Operations of a thread that another replaces: about as long as it takes to start one.
+pub const LIFE: u64 = 512;
+
+/// What the locks of a pattern are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// The number of locks.
+    pub locks: usize,
+    /// Lines of the resource of each.
+    pub lines: usize,
+    /// All ranges begin and end at multiples of so many lines.
+    pub grain: usize,
+}
+
+impl Shape {
+    /// The resource of each lock, in bytes.
+    #[must_use]
+    pub const fn resource(self) -> Resource {
+        Resource {
+            units: (self.lines * LINE_BYTES) as u64,
+            grain: (self.grain * LINE_BYTES) as u64,
+        }
+    }
+}
+
+impl Pattern {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Files,
+        Self::Pages,
+        Self::Append,
+        Self::Phases,
+        Self::Restless,
+        Self::Alternate,
+        Self::Owners,
+        Self::Sweep,
+        Self::Everything,
+        Self::Churn,
+        Self::Once,
+    ];
+
+    /// Its sizes.
+    #[must_use]
+    pub const fn shape(self) -> Shape {
+        let (locks, lines, grain) = match self {
+            // Files of 64 KiB: 16 MiB in all.
+            Self::Files => (256, 1024, 1),
+            // Pages of 4 KiB: 16 MiB in all.
+            Self::Pages => (1, 1 << 18, 64),
+            // Records of 512 bytes: 4 MiB in all.
+            Self::Append => (1, 1 << 16, 8),
+            Self::Once => (100_000, 1, 1),
+            // An array as ArrBench's.
+            Self::Phases
+            | Self::Restless
+            | Self::Alternate
+            | Self::Owners
+            | Self::Sweep
+            | Self::Everything
+            | Self::Churn => (1, SLOTS, 1),
+        };
+        Shape {
+            locks,
+            lines,
+            grain,
+        }
+    }
+}
+
+/// The settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// What threads do.
+    pub pattern: Pattern,
+    /// Of a hundred operations that the pattern leaves to chance, those that read.
+    pub reads: u8,
+    /// Threads that exist meanwhile and sleep. Each has used another lock of the same kind once.
+    pub bystanders: usize,
+    /// Whether acquisitions are timed.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub latency: bool,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} % reads", self.pattern, self.reads)?;
+        match self.bystanders {
+            0 => Ok(()),
+            some => write!(f, ", beside {some} threads"),
+        }
+    }
+}
+
+impl Settings for Load {
+    const NAME: &'static str = "pattern";
+    const KIND: Kind = Kind::Ranges;
+}
+
+impl Workload for Load {
+    const ABOUT: &'static str =
+        "Loads that users have and no paper measures, and loads meant to hurt a lock that adapts";
+    const ARGUMENTS: &'static [Argument] = &[
+        Argument::words(
+            "pattern",
+            Pattern::named,
+            "files,pages,append,phases,restless,alternate,owners,sweep,everything,churn,once",
+            "What threads do: files, pages, append, phases are users' loads; restless, alternate, owners, sweep, \
+             everything, churn, once are meant to hurt a lock that adapts",
+        ),
+        Argument::percent(
+            "reads",
+            "100,90,50",
+            "The percentage of operations that read. It does not apply to appends, sweeps and writes of everything",
+        ),
+        Argument::whole(
+            "bystanders",
+            0..=MAX_BYSTANDERS,
+            "0",
+            "Further threads, which sleep meanwhile. Each has used another lock of the same kind once",
+        ),
+        LATENCY,
+    ];
+    /// Longer than it takes to make and to drop the most locks.
+    const HANGS_AFTER: Option<Duration> = Some(Duration::from_millis(200));
+}
+
+/// One run.
+type Trial = spanlock_records::trial::run::Trial<Load>;
+
+impl OnRanges for Load {
+    fn run(
+        lock: &dyn Makes,
+        trial: &Trial,
+        meter: &mut dyn Meter,
+    ) -> Result<Outcome, &'static str> {
+        assert!((1..=MAX_THREADS).contains(&trial.threads));
+        let make = || lock.make(trial.load.pattern.shape().resource());
+        let world = World::new(make, trial);
+        let spare = make();
+        Ok(beside(
+            trial.load.bystanders,
+            |thread| {
+                // No two conflict, as far as there are ranges for all.
+                let Shape { lines, grain, .. } = trial.load.pattern.shape();
+                let start = thread * grain % lines;
+                drop(black_box(spare.read(bytes(&(start..start + grain)))));
+            },
+            || world.run(meter),
+        ))
+    }
 }
 
 /// Calls `run` while so many threads exist that have called `first`, each with its number, and sleep.
@@ -82,30 +261,30 @@ fn beside<R>(threads: usize, first: impl Fn(usize) + Sync, run: impl FnOnce() ->
 }
 
 /// What the threads of a run share.
-struct World<'a, T> {
+struct World<'a> {
     trial: &'a Trial,
-    locks: Vec<CachePadded<T>>,
+    locks: Vec<Box<dyn AnyLock>>,
     /// The lines of all locks, one lock after the other.
     array: Array,
     shared: Shared,
 }
 
-impl<'a, T: Target> World<'a, T> {
-    fn new(make: impl Fn() -> T, trial: &'a Trial) -> Self {
+impl<'a> World<'a> {
+    fn new(make: impl Fn() -> Box<dyn AnyLock>, trial: &'a Trial) -> Self {
         let shape = trial.load.pattern.shape();
         Self {
             trial,
-            locks: (0..shape.locks).map(|_| CachePadded::new(make())).collect(),
+            locks: (0..shape.locks).map(|_| make()).collect(),
             array: Array::new(shape.locks * shape.lines),
             shared: Shared::new(shape),
         }
     }
 
-    fn run<K: Timekeeper>(&self, meter: &mut impl Meter) -> Outcome {
+    fn run(&self, meter: &mut dyn Meter) -> Outcome {
         crew::tallied(
             self.trial,
             meter,
-            |thread, rng, keeper: &K, tally| *tally = self.work(thread, rng, keeper),
+            |thread, rng, keeper: &Keeper, tally| *tally = self.work(thread, rng, keeper),
             |all| all.data(all.added.abs_diff(self.array.total())),
         )
     }
@@ -154,7 +333,7 @@ impl<'a, T: Target> World<'a, T> {
     /// Whether the acquisitions of all threads are timed.
     fn is_timed(&self) -> bool {
         let load = self.trial.load;
-        load.timing == Timing::On && load.pattern != Pattern::Everything
+        load.latency && load.pattern != Pattern::Everything
     }
 
     #[inline]

@@ -7,14 +7,115 @@
 //! finds two different stamps has seen half of a write. In the end every page must have the stamps of one write, and
 //! each thread's last write must be there, if the page is its own.
 
+mod kernel;
 #[cfg(target_os = "linux")]
 pub mod stores;
 
-use crate::crew::{self, Meter, Phase, Timekeeper};
+pub use kernel::{Files, Kernel, Pages};
+
+use crate::crew::{self, Keeper, Meter, Phase, Timekeeper};
+use crate::workload::Workload;
 use fastrand::Rng;
+use prim::clock::Duration;
 use prim::cost;
+use serde::{Deserialize, Serialize};
+use spanlock_records::record::Kind;
+use spanlock_records::trial::argument::Argument;
 use spanlock_records::trial::run::{Found, Outcome, Throughput};
-use spanlock_records::trial::store::{ITEMS, Kernel, Load, MAX_PAGES, PAGE_BYTES, Pages, Trial};
+use spanlock_records::trial::settings::Settings;
+use std::fmt;
+
+/// Bytes of a page.
+pub const PAGE_BYTES: usize = 4096;
+
+/// The most pages of a region: 1 GiB.
+pub const MAX_PAGES: usize = 1 << 18;
+
+/// Bytes before the first thread's data in HACC-IO's file.
+pub const HEADER_BYTES: u64 = 24 << 20;
+
+/// Bytes of an item of each of HACC-IO's arrays: seven of `f32`, one of `i64`, one of `u16`.
+pub const ITEMS: [usize; 9] = [4, 4, 4, 4, 4, 4, 4, 8, 2];
+
+/// Bytes of a particle: an item of each array.
+const PARTICLE: usize = 38;
+
+/// The settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// What threads do.
+    pub kernel: Kernel,
+    /// Pages of each thread's region: from 1 to [`MAX_PAGES`].
+    pub pages: usize,
+}
+
+impl Load {
+    /// Particles of a thread's checkpoint, which fills about a region.
+    #[must_use]
+    pub const fn particles(self) -> usize {
+        self.pages * PAGE_BYTES / PARTICLE
+    }
+
+    /// Where a thread's region begins in the file.
+    #[must_use]
+    pub const fn region(self, thread: usize) -> u64 {
+        match self.kernel {
+            // As there: regions begin in the middle of pages.
+            Kernel::Hacc => HEADER_BYTES + (thread * self.particles() * PARTICLE) as u64,
+            _ => match self.kernel.files() {
+                Files::Shared => (thread * self.pages * PAGE_BYTES) as u64,
+                Files::Private => 0,
+            },
+        }
+    }
+
+    /// The number of files, for so many threads.
+    #[must_use]
+    pub const fn files(self, threads: usize) -> usize {
+        match self.kernel.files() {
+            Files::Shared => 1,
+            Files::Private => threads,
+        }
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kernel.about())
+    }
+}
+
+impl Settings for Load {
+    const NAME: &'static str = "store";
+    const KIND: Kind = Kind::Built;
+}
+
+impl Workload for Load {
+    const ABOUT: &'static str = "Files that many threads read and write, in stores with each lock, \
+        and plain files beside them";
+    const ARGUMENTS: &'static [Argument] = &[
+        Argument::words(
+            "kernel",
+            Kernel::named,
+            "dwom,dwol,drbm,drbl,mix-3-1,mix-1-3,random-write,random-read,overlap-write,overlap-mixed,hacc",
+            "What threads do: dwom, dwol, drbm, drbl are FxMark's; mix-3-1 and mix-1-3 mix writes and reads of own \
+             pages; random-write and random-read use random pages of own regions, overlap-write and overlap-mixed \
+             those of all; hacc is HACC-IO",
+        ),
+        Argument::whole(
+            "pages",
+            1..=MAX_PAGES,
+            "2048",
+            "Pages of each thread's region, of 4 KiB",
+        )
+        .simulated("64"),
+    ];
+    /// Longer than it takes to write all regions first.
+    const HANGS_AFTER: Option<Duration> = Some(Duration::from_secs(1));
+}
+
+/// One run.
+pub type Trial = spanlock_records::trial::run::Trial<Load>;
 
 /// A file that many threads use at a time.
 pub trait File: Sync {
@@ -38,17 +139,13 @@ pub trait File: Sync {
 ///
 /// # Panics
 /// When the trial's numbers are not within what they say of themselves.
-pub fn run<K: Timekeeper>(
-    files: &[impl File],
-    trial: &Trial,
-    meter: &mut impl Meter,
-) -> Result<Outcome, String> {
+pub fn run(files: &[impl File], trial: &Trial, meter: &mut dyn Meter) -> Result<Outcome, String> {
     let (load, threads) = (trial.load, trial.threads);
     assert!((1..=MAX_PAGES).contains(&load.pages) && files.len() == load.files(threads));
     if load.kernel != Kernel::Hacc {
         fill(files, load, threads)?;
     }
-    let run = crew::run_trial(trial, meter, |thread, rng, keeper: &K| {
+    let run = crew::run_trial(trial, meter, |thread, rng, keeper: &Keeper| {
         let mut worker = Worker::new(&files[thread % files.len()], load, thread, threads, rng);
         worker.done.failed = worker.work(keeper).err();
         worker.done
@@ -276,4 +373,27 @@ fn check_arrays(file: &impl File, load: Load, all: &[Done]) -> Result<Errors, St
         }
     }
     Ok(errors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ITEMS, Kernel, Load, PARTICLE};
+
+    #[test]
+    fn a_particle_is_an_item_of_each_array() {
+        assert_eq!(ITEMS.iter().sum::<usize>(), PARTICLE);
+    }
+
+    #[test]
+    fn regions_of_one_file_follow_each_other_and_private_ones_begin_their_file() {
+        for kernel in Kernel::ALL {
+            let load = Load { kernel, pages: 10 };
+            let bytes = load.region(2) - load.region(1);
+            match kernel {
+                Kernel::Dwol | Kernel::Drbl => assert_eq!(bytes, 0),
+                Kernel::Hacc => assert!(bytes <= 40_960 && bytes > 40_000),
+                _ => assert_eq!((load.region(0), bytes), (0, 40_960)),
+            }
+        }
+    }
 }

@@ -13,23 +13,125 @@ pub mod page;
 pub mod replay;
 pub mod variants;
 
+use crate::baseline;
 use crate::crew::Meter;
+use crate::raw::AnyRaw;
+use crate::workload::{Ends, Workload};
 use page::Zeroed;
 use prim::atomic::{AtomicUsize, Ordering};
 use prim::clock::{Duration, Instant};
 use prim::thread;
 use prim::workload::{self, Start};
 use replay::{Families, Replay};
-use spanlock::range::raw::{Mode, RawRangeLock};
+use serde::{Deserialize, Serialize};
+use spanlock::range::raw::Mode;
+use spanlock_records::by_name;
+use spanlock_records::record::{Kind, plural};
+use spanlock_records::trial::argument::Argument;
 use spanlock_records::trial::run::{Found, Outcome, Throughput};
-use spanlock_records::trial::vm::{
-    self as vm_stat, Name, Pace, Speculations, Stat, Traffic, TreeWaits, Trial,
-};
+use spanlock_records::trial::settings::Settings;
+use spanlock_records::trial::vm::{self as vm_stat, Name, Speculations, Stat, TreeWaits};
+use spanlock_records::vm_trace::metis::{MAX_GROWTHS, MAX_THREADS, Program};
 use spanlock_records::vm_trace::order::{self, Wait};
-use spanlock_records::vm_trace::{Call, Event, Trace};
+use spanlock_records::vm_trace::{Call, Event, Trace, traffic};
 use std::borrow::Cow;
+use std::fmt;
 use structures::vm::{AddressSpace, LockStat, Operation, Speculation, Waits};
 use variants::{Lock, Variant};
+
+/// What threads do between calls and faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// Nothing.
+    FlatOut,
+    /// They pass the time that the program took, computing and waiting.
+    Recorded,
+}
+
+impl Pace {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::FlatOut, Self::Recorded];
+}
+
+by_name!(Pace);
+
+/// The settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// What is replayed: a recorded trace, or the program whose pattern it is.
+    pub traffic: Name,
+    /// How fast.
+    pub pace: Pace,
+    /// How often the heaps in a pattern grow, all threads together.
+    pub growths: usize,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            traffic,
+            pace,
+            growths,
+        } = self;
+        match traffic.text().parse::<Program>() {
+            Ok(_) => write!(f, "pattern of {traffic}, {growths} growths, {pace}"),
+            Err(_) => write!(f, "traffic of {traffic}, {pace}"),
+        }
+    }
+}
+
+impl Settings for Load {
+    const NAME: &'static str = "vm";
+    const KIND: Kind = Kind::Built;
+}
+
+impl Workload for Load {
+    const ABOUT: &'static str =
+        "Traffic of an address space, replayed on each variant; the areas at the end are checked";
+    const ARGUMENTS: &'static [Argument] = &[
+        Argument::words(
+            "traffic",
+            traffic::named,
+            "",
+            "What to replay: wc, wr or wrmem (the patterns of these Metis programs, for any number of threads), a \
+             recorded trace (`vm list` names them), or the file of a trace",
+        ),
+        Argument::words(
+            "pace",
+            Pace::named,
+            "flat-out",
+            "What threads do between calls and faults: flat-out, recorded",
+        ),
+        Argument::whole(
+            "growths",
+            1..=MAX_GROWTHS,
+            "8192",
+            "How often the heaps in a pattern grow, all threads together",
+        ),
+    ];
+    const ENDS: Ends = Ends::ByItself("it ends when all calls and faults were replayed");
+    /// Longer than any program that is recorded runs.
+    const HANGS_AFTER: Option<Duration> = Some(Duration::from_secs(3600));
+
+    fn refused(trial: &Trial) -> Option<String> {
+        let (traffic, threads) = (trial.load.traffic, trial.threads);
+        let most = match traffic::kept(traffic.text()) {
+            Some(trace) => trace.threads(),
+            None => MAX_THREADS,
+        };
+        (threads > most).then(|| {
+            let most = plural(most);
+            format!(
+                "{traffic} on {threads}: the trace has {most}; the patterns wc, wr and wrmem have as many as are \
+                 asked for"
+            )
+        })
+    }
+}
+
+/// One run, but for the variant.
+pub type Trial = spanlock_records::trial::run::Trial<Load>;
 
 /// Replays the traffic of a trial on a fresh address space. `pass` passes some time, as the program did.
 ///
@@ -39,12 +141,39 @@ pub fn run<L: Lock>(
     make: fn() -> L,
     variant: Variant,
     trial: &Trial,
-    meter: &mut impl Meter,
-    pass: impl Fn(Duration) + Sync,
+    meter: &mut dyn Meter,
+    pass: &(dyn Fn(Duration) + Sync),
 ) -> Outcome {
-    let trace = match trial.load.traffic {
-        Traffic::Recorded(_, trace) => Cow::Borrowed(trace),
-        Traffic::Pattern(program, growths) => Cow::Owned(program.trace(trial.threads, growths)),
+    let locks = Locks {
+        plain: &|| AnyRaw::new(make()),
+        recorded: &|| AnyRaw::new(make().recorded()),
+        waits: |lock| lock.get().and_then(L::tree_waits),
+    };
+    replayed(&locks, variant, trial, meter, pass)
+}
+
+/// A variant's lock, whatever its type.
+struct Locks<'a> {
+    plain: &'a dyn Fn() -> AnyRaw,
+    recorded: &'a dyn Fn() -> AnyRaw,
+    waits: fn(&AnyRaw) -> Option<baseline::TreeWaits>,
+}
+
+fn replayed(
+    locks: &Locks<'_>,
+    variant: Variant,
+    trial: &Trial,
+    meter: &mut dyn Meter,
+    pass: &(dyn Fn(Duration) + Sync),
+) -> Outcome {
+    let Load {
+        traffic, growths, ..
+    } = trial.load;
+    let trace = match traffic.text().parse::<Program>() {
+        Ok(program) => Cow::Owned(program.trace(trial.threads, growths)),
+        Err(_) => {
+            Cow::Borrowed(traffic::kept(traffic.text()).expect("whoever names a trace reads it"))
+        }
     };
     let threads = trial.threads;
     assert!(
@@ -55,10 +184,10 @@ pub fn run<L: Lock>(
     let replay = |builder, lock| Replay::begin(&trace, builder, lock, Zeroed::default());
     // To record waits, the space tries each acquisition first, so threads do more than they would. Hence two replays.
     // The first warms up the second.
-    let recorded = replay(builder().recorded(), make().recorded());
-    let tree_waits = || recorded.space().lock().tree_waits();
+    let recorded = replay(builder().recorded(), (locks.recorded)());
+    let tree_waits = || (locks.waits)(recorded.space().lock());
     let (before, tree_before) = (recorded.space().lock_stat(), tree_waits());
-    let first = Run::new(&trace, threads, &recorded, trial.load.pace).outcome(&mut (), &pass);
+    let first = Run::new(&trace, threads, &recorded, trial.load.pace).outcome(&mut (), pass);
     if !first.found.is_nothing() {
         return first;
     }
@@ -71,13 +200,13 @@ pub fn run<L: Lock>(
             range_ns: after.range_ns - before.range_ns,
         });
     drop(recorded);
-    let timed = replay(builder(), make());
+    let timed = replay(builder(), (locks.plain)());
     Outcome {
         vm: before.zip(after).map(|(before, after)| Stat {
             tree,
             ..reported(&before, &after, &trace)
         }),
-        ..Run::new(&trace, threads, &timed, trial.load.pace).outcome(meter, &pass)
+        ..Run::new(&trace, threads, &timed, trial.load.pace).outcome(meter, pass)
     }
 }
 
@@ -95,8 +224,8 @@ struct Worker {
 struct Over(AtomicUsize);
 
 /// A run of a trace.
-struct Run<'a, L: RawRangeLock> {
-    space: &'a Replay<'a, L, Zeroed>,
+struct Run<'a> {
+    space: &'a Replay<'a, AnyRaw, Zeroed>,
     /// For each thread of the run the numbers of its events.
     shares: Vec<Vec<usize>>,
     events: &'a [Event],
@@ -105,8 +234,13 @@ struct Run<'a, L: RawRangeLock> {
     pace: Pace,
 }
 
-impl<'a, L: RawRangeLock + Sync> Run<'a, L> {
-    fn new(trace: &'a Trace, threads: usize, space: &'a Replay<'a, L, Zeroed>, pace: Pace) -> Self {
+impl<'a> Run<'a> {
+    fn new(
+        trace: &'a Trace,
+        threads: usize,
+        space: &'a Replay<'a, AnyRaw, Zeroed>,
+        pace: Pace,
+    ) -> Self {
         let mut shares = vec![Vec::new(); threads];
         for (number, event) in trace.events.iter().enumerate() {
             shares[event.thread % threads].push(number);
@@ -124,7 +258,7 @@ impl<'a, L: RawRangeLock + Sync> Run<'a, L> {
     }
 
     /// All threads replay their shares.
-    fn outcome(&self, meter: &mut impl Meter, pass: &(impl Fn(Duration) + Sync)) -> Outcome {
+    fn outcome(&self, meter: &mut dyn Meter, pass: &(dyn Fn(Duration) + Sync)) -> Outcome {
         let threads = self.shares.len();
         let start = Start::new(threads + 1);
         let workers = workload::crew(
@@ -164,7 +298,7 @@ impl<'a, L: RawRangeLock + Sync> Run<'a, L> {
         }
     }
 
-    fn work(&self, thread: usize, pass: &impl Fn(Duration)) -> Worker {
+    fn work(&self, thread: usize, pass: &dyn Fn(Duration)) -> Worker {
         let begun = Instant::now();
         let share = &self.shares[thread];
         let mut refused = 0;

@@ -4,6 +4,7 @@
 use spanlock::range::raw::{RawRangeLock, RawRangeMutex};
 use spanlock::range::{RangeLock, RangeMutex};
 use spanlock_testkit::exclusion::{Holder, Slot, Visit};
+use spanlock_testkit::setting;
 use spanlock_testkit::watchdog::{HANG, watched};
 use spanlock_workbench::baseline::{Bitmap, KernelRw, LustreEx, MAX_HEIGHT, Pnova, Song};
 use std::ops::Range;
@@ -40,7 +41,9 @@ fn random_range(rng: &mut fastrand::Rng) -> Range<u64> {
     a.min(b)..a.max(b) + 1
 }
 
-/// Four threads that do `operation` with random ranges.
+const THREADS: u64 = 4;
+
+/// Threads that do `operation` with random ranges: `SPANLOCK_STRESS_OPS` times, all together.
 fn stress(operation: impl Fn(&Units, Range<u64>, &mut fastrand::Rng) + Sync) {
     let units = Units(Slot::many(UNITS as u64));
     let done = AtomicU64::new(0);
@@ -48,14 +51,14 @@ fn stress(operation: impl Fn(&Units, Range<u64>, &mut fastrand::Rng) + Sync) {
     let report = |done: &u64| format!("after {done} operations");
     let work = |seed| {
         let mut rng = fastrand::Rng::with_seed(seed);
-        for _ in 0..3000 {
+        for _ in 0..setting("SPANLOCK_STRESS_OPS", 12_000) / THREADS {
             operation(&units, random_range(&mut rng), &mut rng);
             done.fetch_add(1, Relaxed);
         }
     };
     watched(HANG, progress, report, || {
         thread::scope(|scope| {
-            for seed in 0..4 {
+            for seed in 0..THREADS {
                 let work = &work;
                 scope.spawn(move || work(seed));
             }

@@ -2,14 +2,15 @@
 
 use spanlock::range::list::ListRw;
 use spanlock_records::trial::run::{Found, Outcome, Schedule, Trial};
-use spanlock_records::trial::vm::{Load, Mode, Name, Pace, Traffic};
+use spanlock_records::trial::vm::{Mode, Name};
 use spanlock_records::vm_trace::Trace;
 use spanlock_records::vm_trace::metis::Program;
 use spanlock_records::vm_trace::samples::ALL;
 use spanlock_records::vm_trace::trace::Call;
+use spanlock_records::vm_trace::traffic::keep;
 use spanlock_workbench::vm::replay::{Families, Replay};
-use spanlock_workbench::vm::run;
 use spanlock_workbench::vm::variants::Variant;
+use spanlock_workbench::vm::{Load, Pace, run};
 use structures::vm::{AddressSpace, PageTable, Refinement};
 
 const OURS: Variant = Variant {
@@ -23,10 +24,14 @@ const P1: Variant = Variant {
     refinement: Refinement::P1,
 };
 
-fn replayed(traffic: Traffic, variant: Variant, threads: usize) -> Outcome {
-    let pace = Pace::FlatOut;
-    let trial = Trial::new(Schedule::NONE, 1).with(Load { traffic, pace }, threads);
-    run(ListRw::new, variant, &trial, &mut (), |_| ())
+fn replayed(traffic: &str, variant: Variant, threads: usize) -> Outcome {
+    let load = Load {
+        traffic: Name::new(traffic),
+        pace: Pace::FlatOut,
+        growths: 200,
+    };
+    let trial = Trial::new(Schedule::NONE, 1).with(load, threads);
+    run(ListRw::new, variant, &trial, &mut (), &|_| ())
 }
 
 fn samples() -> impl Iterator<Item = (&'static str, Trace)> {
@@ -55,9 +60,9 @@ fn every_recorded_trace_leads_to_the_recorded_areas() {
 fn so_it_does_with_threads_side_by_side() {
     for (name, trace) in samples() {
         let threads = trace.threads().min(8);
-        let traffic = Traffic::Recorded(Name::new(name), Box::leak(Box::new(trace)));
+        let traffic = keep(name, trace);
         for variant in [OURS, P1] {
-            let outcome = replayed(traffic, variant, threads);
+            let outcome = replayed(&traffic, variant, threads);
             assert!(
                 outcome.found.is_nothing(),
                 "{name}, {}: {}",
@@ -76,8 +81,7 @@ fn a_difference_is_found() {
         .iter()
         .rposition(|event| matches!(event.call, Call::Protect { .. }));
     trace.events.remove(cut.unwrap());
-    let traffic = Traffic::Recorded(Name::new("cut"), Box::leak(Box::new(trace)));
-    let outcome = replayed(traffic, OURS, 1);
+    let outcome = replayed(&keep("cut", trace), OURS, 1);
     assert!(matches!(outcome.found, Found::Space { differs: true, .. }));
     assert!(outcome.found.lost() > 0);
 }
@@ -85,7 +89,7 @@ fn a_difference_is_found() {
 #[test]
 fn patterns_run_and_their_speculations_are_counted() {
     for program in Program::ALL {
-        let outcome = replayed(Traffic::Pattern(program, 200), OURS, 2);
+        let outcome = replayed(program.name(), OURS, 2);
         assert!(outcome.found.is_nothing(), "{program}: {}", outcome.found);
         let stat = outcome.vm.unwrap();
         assert!(

@@ -11,20 +11,19 @@ mod readers;
 mod stored;
 
 #[cfg(target_os = "linux")]
-pub(crate) use readers::shared;
-#[cfg(target_os = "linux")]
-pub use stored::Stored;
+use stored::Stored;
 
 use crate::known::Known;
 use crate::registry::{self, Lock};
 use spanlock_records::record::lock::Lock as Recorded;
-#[cfg(target_os = "linux")]
-use spanlock_records::trial::blob::PAGE_BYTES;
-use spanlock_records::trial::blob::Trial;
 use spanlock_records::trial::lock::Exclusion;
 use spanlock_records::trial::run::Outcome;
 #[cfg(target_os = "linux")]
 use spanlock_records::trial::setting::Holds;
+use spanlock_workbench::blob::Trial;
+#[cfg(target_os = "linux")]
+use spanlock_workbench::blob::{PAGE_BYTES, RESOURCE, Tried};
+use spanlock_workbench::crew::Meter;
 
 /// How records are read.
 #[derive(Clone, Copy)]
@@ -36,10 +35,6 @@ pub enum Subject {
     /// By aliases in an area that all threads share, whose ranges this lock gives out.
     Shared(&'static Lock),
 }
-
-/// What became of a trial in an area that threads share.
-#[cfg(target_os = "linux")]
-pub type Ended = Result<Outcome, spanlock_structures::blob::Error>;
 
 /// The name of [`Subject::Copy`].
 const COPY: &str = "copy";
@@ -53,7 +48,7 @@ impl Subject {
     /// # Errors
     /// Why it cannot be run.
     #[cfg(target_os = "linux")]
-    pub fn run(self, trial: &Trial) -> Result<Outcome, &'static str> {
+    pub fn run(self, trial: &Trial, meter: &mut dyn Meter) -> Result<Outcome, &'static str> {
         let why = |error: spanlock_structures::blob::Error| &*error.to_string().leak();
         if spanlock_structures::blob::Pool::page() != PAGE_BYTES {
             return Err("a page has not 4096 bytes here");
@@ -69,10 +64,13 @@ impl Subject {
         }
         let stored = Stored::of(trial.load.records).map_err(why)?;
         let outcome = match self {
-            Self::Copy => readers::copied(trial, &stored),
-            Self::Own => readers::own(trial, &stored),
-            // SAFETY: the lock promises to exclude.
-            Self::Shared(lock) => unsafe { lock.measure.blob(lock.values, trial, &stored) },
+            Self::Copy => readers::copied(trial, &stored, meter),
+            Self::Own => readers::own(trial, &stored, meter),
+            Self::Shared(lock) => {
+                // SAFETY: the lock promises to exclude.
+                let lock = unsafe { Tried::new(lock.make(RESOURCE)) };
+                readers::shared(lock, trial, &stored, meter)
+            }
         };
         outcome.map_err(why)
     }
@@ -82,7 +80,7 @@ impl Subject {
     /// # Errors
     /// Always: aliases are made on Linux only.
     #[cfg(not(target_os = "linux"))]
-    pub fn run(self, _: &Trial) -> Result<Outcome, &'static str> {
+    pub fn run(self, _: &Trial, _: &mut dyn Meter) -> Result<Outcome, &'static str> {
         Err("aliases are made on Linux only")
     }
 }

@@ -2,13 +2,11 @@
 
 use super::lock::{Alone, Timed, took};
 use super::stored::{Stored, is_record};
-use crate::meter::Meter;
-use spanlock_records::trial::blob::{Payload, RECORD_BYTES, RESOURCE, Trial};
 use spanlock_records::trial::run::Outcome;
 use spanlock_structures::blob::raw::Ranges;
 use spanlock_structures::blob::{AliasArea, AliasCache, AliasGuard, Error, Extent};
-use spanlock_workbench::blob::{Read, Reader, run};
-use spanlock_workbench::crew::Signal;
+use spanlock_workbench::blob::{Payload, RECORD_BYTES, RESOURCE, Read, Reader, Trial, Tried, run};
+use spanlock_workbench::crew::Meter;
 use std::time::{Duration, Instant};
 
 /// What is in a record's first word.
@@ -70,14 +68,15 @@ impl<R: Ranges> Reader for Shared<'_, R> {
 }
 
 /// Runs a trial on an area whose ranges a lock gives out.
-pub(crate) fn shared<R: Ranges + Sync>(
-    lock: R,
+pub(super) fn shared(
+    lock: Tried,
     trial: &Trial,
     stored: &Stored,
+    meter: &mut dyn Meter,
 ) -> Result<Outcome, Error> {
     let bytes = usize::try_from(RESOURCE.units).unwrap_or(usize::MAX);
     let area = AliasArea::with_lock(&stored.pool, bytes, Timed(lock))?;
-    run::<Signal, _>(trial, &mut Meter::of(trial.events), || Shared {
+    run(trial, meter, || Shared {
         records: &stored.records,
         cache: AliasCache::new(&area, trial.load.cache),
         buffer: Buffer::new(trial.load.payload),
@@ -100,8 +99,8 @@ impl Reader for Own<'_> {
 }
 
 /// Runs a trial in which each thread has an area.
-pub(super) fn own(trial: &Trial, stored: &Stored) -> Result<Outcome, Error> {
-    run::<Signal, _>(trial, &mut Meter::of(trial.events), || Own {
+pub(super) fn own(trial: &Trial, stored: &Stored, meter: &mut dyn Meter) -> Result<Outcome, Error> {
+    run(trial, meter, || Own {
         records: &stored.records,
         area: AliasArea::with_lock(&stored.pool, RECORD_BYTES, Timed(Alone::default())),
         buffer: Buffer::new(trial.load.payload),
@@ -134,8 +133,12 @@ impl Reader for Copied<'_> {
 }
 
 /// Runs a trial without aliases.
-pub(super) fn copied(trial: &Trial, stored: &Stored) -> Result<Outcome, Error> {
-    run::<Signal, _>(trial, &mut Meter::of(trial.events), || Copied {
+pub(super) fn copied(
+    trial: &Trial,
+    stored: &Stored,
+    meter: &mut dyn Meter,
+) -> Result<Outcome, Error> {
+    run(trial, meter, || Copied {
         records: &stored.records,
         buffer: Buffer::new(trial.load.payload),
     })

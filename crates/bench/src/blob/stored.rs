@@ -1,14 +1,14 @@
 //! The records: made once, and read by all runs.
 
-use spanlock_records::trial::blob::{EXTENTS, PAGE_BYTES, RECORD_BYTES};
 use spanlock_structures::blob::{Draft, Error, Extent, Pool};
+use spanlock_workbench::blob::{EXTENTS, PAGE_BYTES, RECORD_BYTES};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of a word.
 const WORD: usize = 8;
 
 /// Records in a pool, each in nine extents.
-pub struct Stored {
+pub(super) struct Stored {
     pub(super) pool: Pool,
     pub(super) records: Vec<Vec<Extent>>,
 }

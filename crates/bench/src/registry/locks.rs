@@ -1,11 +1,12 @@
 //! The range locks that are measured: those of the common table, then peers that are on hardware only. To add a peer,
-//! add a row, and its description to `trial/src/locks.toml`.
+//! add a row, and its description to `records/src/trial/locks.toml`.
 
 use super::{Lock, Make};
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-use crate::target::c::CRangeLock;
-use crate::target::called::{Called, Floor};
-use crate::target::{Null, ParkingLot, RangeLockCrate, Std, Target};
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
+use crate::peers::c::CRangeLock;
+use crate::peers::called::{Called, Floor};
+use crate::peers::tasks::ByTasks;
+use crate::peers::{Null, ParkingLot, RangeLockCrate, Std, Target};
 use spanlock::range::{RangeLock, RangeMutex};
 use spanlock_records::trial::lock::{Described, Role, described};
 use spanlock_records::trial::setting::{Setting, Values};
@@ -16,8 +17,9 @@ use std::sync::LazyLock;
 pub static LOCKS: LazyLock<Vec<Lock>> = LazyLock::new(|| {
     let mut table = Measured(Vec::new());
     locks::all(&mut table);
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    #[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
     table.add(described("c-slots"), |_| CRangeLock::default());
+    table.add(described("slots-tasks"), |_| ByTasks::default());
     table.add(described("std-rwlock"), |_| Std::default());
     table.add(described("parking-lot"), |_| ParkingLot::default());
     table.add(described("range-lock"), |setting| {
@@ -39,7 +41,7 @@ pub static FLOORS: LazyLock<Vec<Lock>> = LazyLock::new(|| {
 struct Measured(Vec<Lock>);
 
 impl Measured {
-    fn add<T: Target + Send + 'static>(
+    fn add<T: Target + 'static>(
         &mut self,
         described: Described,
         make: impl Fn(&Setting) -> T + Sync + 'static,

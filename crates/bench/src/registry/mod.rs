@@ -1,14 +1,16 @@
 //! All the locks, by name.
 
 mod locks;
-mod measure;
 
 pub use locks::{FLOORS, LOCKS};
-pub use measure::{Make, Measure};
 
+use crate::pairs;
+use crate::peers::{AnyLock, Target, any};
 use derive_more::Deref;
+use spanlock::range::raw::Mode;
 use spanlock_records::trial::lock::Described;
 use spanlock_records::trial::setting::{Resource, Setting, Values};
+use std::time::Duration;
 
 /// A lock that can be measured. It derefs to its row.
 #[derive(Deref, Clone, Copy)]
@@ -18,8 +20,30 @@ pub struct Lock {
     pub described: Described,
     /// The parameters that users chose.
     pub values: Values,
-    /// How it is measured.
+    /// How it is made and measured.
     pub measure: &'static dyn Measure,
+}
+
+/// A lock of one type.
+pub trait Measure: Sync {
+    /// Makes one for a workload.
+    fn make(&self, setting: &Setting) -> Box<dyn AnyLock>;
+
+    /// Runs [`pairs`]: how long so many acquisitions and releases take one thread.
+    fn uncontended(&self, setting: &Setting, mode: Mode, pairs: u32) -> Duration;
+}
+
+/// How to make a lock.
+pub struct Make<F>(pub F);
+
+impl<T: Target + 'static, F: Fn(&Setting) -> T + Sync> Measure for Make<F> {
+    fn make(&self, setting: &Setting) -> Box<dyn AnyLock> {
+        any((self.0)(setting))
+    }
+
+    fn uncontended(&self, setting: &Setting, mode: Mode, pairs: u32) -> Duration {
+        pairs::time(&(self.0)(setting), mode, pairs)
+    }
 }
 
 impl Lock {
@@ -30,6 +54,19 @@ impl Lock {
             resource,
             values: self.values,
         }
+    }
+
+    /// Makes one for a resource.
+    #[must_use]
+    pub fn make(&self, resource: Resource) -> Box<dyn AnyLock> {
+        self.measure.make(&self.setting(resource))
+    }
+
+    /// How long so many acquisitions and releases of a fresh lock take one thread.
+    #[must_use]
+    pub fn uncontended(&self, mode: Mode, pairs: u32) -> Duration {
+        let setting = self.setting(Resource::ARRAY);
+        self.measure.uncontended(&setting, mode, pairs)
     }
 
     /// Why a thread cannot hold several ranges of a resource at a time; `None` if it can.

@@ -1,26 +1,21 @@
 //! All reader-writer locks, by name.
 
 use super::harm::ControlLock;
-use crate::meter::Meter;
 use crate::pairs;
-use crate::target::called::{Called, PrivateLine, SharedCount};
+use crate::peers::called::{Called, PrivateLine, SharedCount};
 #[cfg(feature = "cpp-peers")]
-use crate::target::cpp;
-use crate::target::{Null, ParkingLot, Sharded, Std, Target};
+use crate::peers::cpp;
+use crate::peers::{AnyLock, Null, ParkingLot, Sharded, Std, Target, any};
 use derive_more::Deref;
 use lock_api::RwLock;
 use spanlock::range::raw::Mode;
-use spanlock::rw::{
-    CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue, PhaseFairTicket,
-};
+use spanlock::rw::{FutexRwLock, PhaseFairQueue, PhaseFairTicket};
 #[cfg(unix)]
 use spanlock_records::record::lock::PTHREAD;
 use spanlock_records::record::lock::{CONTROL, FLOOR, NULL};
 use spanlock_records::trial::lock::{Exclusion, Over, Role, RwDescribed};
-use spanlock_records::trial::run::Outcome;
-use spanlock_records::trial::rw::Trial;
 use spanlock_records::trial::setting::named;
-use spanlock_workbench::baseline::PaperBravo;
+use spanlock_workbench::baseline::{CohortRwLock, MutexRwLock, PaperBravo, PerCpu};
 use spanlock_workbench::rw::locks as table;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -31,14 +26,14 @@ pub struct Lock {
     /// Its row.
     #[deref]
     pub described: RwDescribed,
-    /// How it is measured.
+    /// How it is made and measured.
     pub measure: &'static dyn Measure,
 }
 
-/// The measurements, each compiled for one lock and run on fresh ones.
+/// A lock of one type.
 pub trait Measure: Sync {
-    /// Runs a workload.
-    fn run(&self, trial: &Trial) -> Outcome;
+    /// Makes one for a workload.
+    fn make(&self) -> Box<dyn AnyLock>;
 
     /// Runs [`pairs`]: how long so many acquisitions and releases take one thread.
     fn uncontended(&self, mode: Mode, pairs: u32) -> Duration;
@@ -47,9 +42,9 @@ pub trait Measure: Sync {
 /// How to make a lock.
 pub struct Make<T>(pub fn() -> T);
 
-impl<T: Target> Measure for Make<T> {
-    fn run(&self, trial: &Trial) -> Outcome {
-        spanlock_workbench::rw::run(self.0, trial, &mut Meter::of(&[]))
+impl<T: Target + 'static> Measure for Make<T> {
+    fn make(&self) -> Box<dyn AnyLock> {
+        any((self.0)())
     }
 
     fn uncontended(&self, mode: Mode, count: u32) -> Duration {
@@ -136,15 +131,15 @@ static SMALLER_TABLES: &[Lock] = peers! {
 
 /// Peers that are on hardware only.
 static PEERS: &[Lock] = peers! {
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    #[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
     Promised "c-rwlock" "bravo-futex by the calls of C"
-        Called::<crate::target::c::CRwLock>::default;
+        Called::<crate::peers::c::CRwLock>::default;
     Promised "std-rwlock" "std::sync::RwLock" Std::default;
     Promised "parking-lot" "parking_lot::RwLock" ParkingLot::default;
     Promised "sharded" "crossbeam's ShardedLock: eight locks, a reader takes one and a writer all" Sharded::default;
     #[cfg(unix)]
     Promised PTHREAD "the C library's pthread_rwlock_t: readers first"
-        Called::<crate::target::called::Pthread>::default;
+        Called::<crate::peers::called::Pthread>::default;
     #[cfg(feature = "cpp-peers")]
     Promised "tbb-spin" "tbb::spin_rw_mutex" cpp::tbb_spin;
     #[cfg(feature = "cpp-peers")]
@@ -171,7 +166,7 @@ pub static CONTROLS: &[Lock] = &[
     control!("pf-q", PhaseFairQueue),
     control!("c-rw-wp", CohortRwLock<NODES>),
     control!("per-cpu", PerCpu<PhaseFairQueue, PROCESSORS>),
-    control!("mutex", MutexRwLock<FutexMutex>),
+    control!("mutex", MutexRwLock),
 ];
 
 /// All there are.

@@ -16,7 +16,6 @@ use derive_more::Display;
 use fastrand::Rng;
 use lock::Lock;
 use spanlock_records::record::Tasks;
-use spanlock_records::trial::arr::Percent;
 use spanlock_records::trial::setting::named;
 use spanlock_records::trial::times::{AcquireTimes, Times};
 use std::future::Future;
@@ -114,7 +113,7 @@ pub struct Plan {
     /// Acquisitions where one thread has the lock to itself.
     pub pairs: u32,
     /// How many of a hundred random ranges are written.
-    pub writes: Percent,
+    pub writes: u8,
     /// The tasks of a crowd.
     pub crowd: usize,
 }
@@ -157,7 +156,7 @@ fn measure<L: Lock>(name: &'static str, load: Load, plan: Plan, round: u32) -> T
         Load::Random => tasks(lock, plan, move |_, random| {
             let start = random.u64(..POSITIONS);
             let range = start..start + random.u64(1..=PART);
-            match random.u8(..100) < plan.writes.get() {
+            match random.u8(..100) < plan.writes {
                 true => Ask::Write(range),
                 false => Ask::Read(range),
             }

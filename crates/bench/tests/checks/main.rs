@@ -1,11 +1,11 @@
 //! Runs of ArrBench are checked, and what they report can be read back.
 
+mod claims;
 mod counters;
 mod locks;
 mod memory;
 #[cfg(target_os = "linux")]
 mod objects;
-mod soak;
 
 use serde_json::Value;
 use spanlock::range::raw::Mode;
@@ -14,19 +14,20 @@ use spanlock_bench::costs;
 use spanlock_bench::known::Known;
 use spanlock_bench::many_locks::Many;
 use spanlock_bench::owners::OWNED;
+use spanlock_bench::peers::{Readers, Target};
 use spanlock_bench::provenance;
 use spanlock_bench::registry::{LOCKS, Lock, Make, find};
-use spanlock_bench::target::{Readers, Target};
-use spanlock_bench::workload::measure;
-use spanlock_records::record::Line;
-use spanlock_records::trial::arr::{self, Pauses, Percent, Timing, Variant};
-use spanlock_records::trial::blob::{self, Draw, Payload};
+use spanlock_bench::workload::{Subject as _, measure, of};
+use spanlock_records::record::{Line, Panel};
 use spanlock_records::trial::counters::Event;
 use spanlock_records::trial::lock::{Described, Exclusion};
 use spanlock_records::trial::run::{Found, Outcome, Schedule, Trial};
 use spanlock_records::trial::setting::{Setting, Values};
-use spanlock_records::trial::{batch, latency, pattern};
+use spanlock_records::trial::settings::Settings;
 use spanlock_report::compare::{Dataset, standings};
+use spanlock_workbench::arr::{self, Variant};
+use spanlock_workbench::blob::{self, Draw, Payload};
+use spanlock_workbench::{batch, latency, pattern};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -42,14 +43,18 @@ const AT_ONCE: Schedule = Schedule {
     measured: Duration::from_millis(20),
 };
 
-fn trial(variant: Variant, threads: usize) -> Trial<arr::Load> {
-    let load = arr::Load {
+/// Half of whose operations read.
+fn half(variant: Variant) -> arr::Load {
+    arr::Load {
         variant,
-        reads: Percent::new(50).unwrap(),
-        pauses: Pauses::P1,
-        timing: Timing::Off,
-    };
-    Trial::new(SHORT, 7).with(load, threads)
+        reads: 50,
+        pauses: 2048,
+        latency: false,
+    }
+}
+
+fn trial(variant: Variant, threads: usize) -> Trial<Panel> {
+    Trial::new(SHORT, 7).with(half(variant).panel(), threads)
 }
 
 #[test]
@@ -117,18 +122,17 @@ fn a_lock_that_does_not_exclude_is_caught() {
     let broken = broken();
     // Writers without pauses: they meet nearly always, even when they share one core.
     let load = arr::Load {
-        variant: Variant::Full,
-        reads: Percent::new(0).unwrap(),
-        pauses: Pauses::None,
-        timing: Timing::Off,
+        reads: 0,
+        pauses: 0,
+        ..half(Variant::Full)
     };
-    let trial = Trial::new(AT_ONCE, 7).with(load, 4);
+    let trial = Trial::new(AT_ONCE, 7).with(load.panel(), 4);
     let caught = (0..200).any(|_| measure(trial, broken).is_err());
     assert!(caught, "200 runs without a lock lost no update");
 }
 
-fn batch_trial(hold: usize, ranges: usize) -> Trial<batch::Load> {
-    Trial::new(SHORT, 7).with(batch::Load { hold, ranges }, 3)
+fn batch_trial(hold: usize, ranges: usize) -> Trial<Panel> {
+    Trial::new(SHORT, 7).with(batch::Load { hold, ranges }.panel(), 3)
 }
 
 #[test]
@@ -137,12 +141,12 @@ fn every_lock_passes_in_batches_or_says_why_not() {
         for trial in [batch_trial(1, 8), batch_trial(3, 8), batch_trial(16, 64)] {
             let record = measure(trial, lock);
             let record = record.unwrap_or_else(|torn| panic!("{} {trial:?}: {torn}", lock.name));
-            let must_run =
-                trial.load.hold == 1 || !["std-rwlock", "parking-lot"].contains(&lock.name);
+            let hold = trial.load.number("hold").unwrap();
+            let must_run = hold == 1 || !["std-rwlock", "parking-lot"].contains(&lock.name);
             assert_eq!(record.skipped.is_none(), must_run, "{}", lock.name);
             assert_eq!(record.ops_per_sec.is_some(), must_run, "{}", lock.name);
             assert!(record.min_ops_per_thread <= record.max_ops_per_thread);
-            assert_eq!(record.max_ops_per_thread % trial.load.hold as u64, 0);
+            assert_eq!(record.max_ops_per_thread % hold as u64, 0);
         }
     }
 }
@@ -161,7 +165,7 @@ fn every_lock_gives_out_the_ranges_of_an_area_or_says_why_not() {
             cache: 0,
             records: 2,
         };
-        let trial = Trial::new(SHORT, 7).with(load, 3);
+        let trial = Trial::new(SHORT, 7).with(load.panel(), 3);
         let [read_by] = Subject::parse(subject).unwrap()[..] else {
             panic!("{subject} is one")
         };
@@ -194,25 +198,22 @@ fn torn_ranges_are_caught_one_at_a_time_and_in_batches() {
     }
 }
 
-fn pattern_trial(pattern: pattern::Pattern, threads: usize) -> Trial<pattern::Load> {
-    let load = pattern::Load {
+fn in_pattern(pattern: pattern::Pattern) -> pattern::Load {
+    pattern::Load {
         pattern,
-        reads: Percent::new(50).unwrap(),
+        reads: 50,
         bystanders: 2,
-        timing: Timing::Off,
-    };
-    Trial::new(SHORT, 7).with(load, threads)
+        latency: false,
+    }
+}
+
+fn pattern_trial(pattern: pattern::Pattern, threads: usize) -> Trial<Panel> {
+    Trial::new(SHORT, 7).with(in_pattern(pattern).panel(), threads)
 }
 
 #[test]
 fn every_lock_passes_in_every_pattern() {
-    let fields = [
-        "pattern",
-        "reads",
-        "bystanders",
-        "lost_updates",
-        "torn_reads",
-    ];
+    let fields = ["pattern", "reads", "bystanders"];
     for lock in LOCKS.iter() {
         for pattern in pattern::Pattern::ALL {
             let record = measure(pattern_trial(pattern, 3), lock);
@@ -245,16 +246,18 @@ fn a_lock_that_does_not_exclude_is_caught_in_a_pattern() {
 #[test]
 fn only_who_writes_everything_is_timed_unless_all_are() {
     let lock = find("list-rw").unwrap();
-    let mut trial = pattern_trial(pattern::Pattern::Pages, 2);
-    trial.load.timing = Timing::On;
-    assert!(measure(trial, lock).unwrap().acquire_ns.is_some());
-    let outcome = |timing| {
-        let mut trial = pattern_trial(pattern::Pattern::Everything, 2);
-        trial.load.timing = timing;
-        lock.measure.pattern(lock.values, &trial)
+    let timed = |pattern, latency| {
+        let load = pattern::Load {
+            latency,
+            ..in_pattern(pattern)
+        };
+        Trial::new(SHORT, 7).with(load.panel(), 2)
     };
-    for timing in [Timing::On, Timing::Off] {
-        let outcome = outcome(timing);
+    let record = measure(timed(pattern::Pattern::Pages, true), lock);
+    assert!(record.unwrap().acquire_ns.is_some());
+    for latency in [true, false] {
+        let trial = timed(pattern::Pattern::Everything, latency);
+        let outcome = lock.run(of(trial.load), &trial).unwrap();
         let timed = outcome.acquire.map_or(0, |times| times.count());
         assert_eq!(timed, outcome.work.ops[0], "the first thread's");
     }
@@ -273,20 +276,13 @@ fn memory_of_many_locks_is_taken_of_every_lock() {
 
 #[test]
 fn every_lock_is_timed_on_every_part_once_and_then_as_often_again() {
-    let load = latency::Load {
-        parts: 40,
-        warmup: 10,
-        rounds: 2,
-    };
-    let trial = Trial::new(Schedule::NONE, 5).with(load, 3);
+    let trial = Trial::new(Schedule::NONE, 5).with(latency::Load { parts: 40 }.panel(), 3);
     for lock in LOCKS.iter() {
         let record = measure(trial, lock).unwrap();
         let counts = (record.first_count, record.again_count);
-        assert_eq!(counts, (80, 80), "{}", lock.name);
+        assert_eq!(counts, (40, 40), "{}", lock.name);
         let line = json(&Line::from(record));
-        let fields = [
-            "lock", "threads", "parts", "rounds", "seed", "first_ns", "again_ns",
-        ];
+        let fields = ["lock", "threads", "parts", "seed", "first_ns", "again_ns"];
         assert_has(&line, "latency", &fields);
     }
 }
@@ -321,19 +317,7 @@ fn assert_has(json: &Value, workload: &str, fields: &[&str]) {
     }
 }
 
-const ARR_FIELDS: [&str; 11] = [
-    "variant",
-    "reads",
-    "threads",
-    "lock",
-    "ops_per_sec",
-    "repeat",
-    "seed",
-    "seconds",
-    "min_ops_per_thread",
-    "max_ops_per_thread",
-    "cpu_seconds",
-];
+const RUN_FIELDS: [&str; 6] = ["panel", "threads", "lock", "ops_per_sec", "seed", "seconds"];
 
 #[test]
 fn lines_of_json_have_all_fields_and_are_read_back() {
@@ -346,32 +330,23 @@ fn lines_of_json_have_all_fields_and_are_read_back() {
 
     let untimed = measure(trial(Variant::Random, 2), lock).unwrap();
     let untimed = json(&Line::from(untimed));
-    assert_has(&untimed, "arr", &ARR_FIELDS);
+    assert_has(&untimed, "arr", &RUN_FIELDS);
+    assert_has(&untimed, "arr", &["variant", "reads"]);
     assert!(untimed.get("acquire_ns").is_none());
 
-    let mut timed = trial(Variant::Random, 2);
-    timed.load.timing = Timing::On;
+    let timed = arr::Load {
+        latency: true,
+        ..half(Variant::Random)
+    };
+    let timed = Trial::new(SHORT, 7).with(timed.panel(), 2);
     let timed = json(&Line::from(measure(timed, lock).unwrap()));
     let percentiles = ["p50", "p90", "p99", "p999", "max"].map(|p| timed["acquire_ns"][p].as_u64());
     assert!(percentiles.iter().all(Option::is_some), "{timed}");
     assert!(percentiles.is_sorted(), "{timed}");
 
-    let batch_fields = [
-        "hold",
-        "ranges",
-        "threads",
-        "lock",
-        "ops_per_sec",
-        "min_ops_per_thread",
-        "max_ops_per_thread",
-        "cpu_seconds",
-        "repeat",
-        "seed",
-        "torn_ranges",
-    ];
     for hold in [1, 2] {
         let run = measure(batch_trial(hold, 8), lock).unwrap();
-        assert_has(&json(&Line::from(run)), "batch", &batch_fields);
+        assert_has(&json(&Line::from(run)), "batch", &["hold", "ranges"]);
     }
 
     let usage = costs::Usage::Thread(Mode::Shared);
@@ -389,7 +364,7 @@ fn lines_of_json_have_all_fields_and_are_read_back() {
 
     let waits = costs::waiting(lock, costs::contention(2, SHORT, 1)).unwrap();
     let waits = json(&Line::from(waits));
-    assert_has(&waits, "waiting", &ARR_FIELDS);
+    assert_has(&waits, "waiting", &RUN_FIELDS);
     assert_has(
         &waits,
         "waiting",

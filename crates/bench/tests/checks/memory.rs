@@ -2,7 +2,7 @@
 
 use spanlock_bench::many_locks::{self, Many};
 use spanlock_bench::memory;
-use spanlock_bench::target::{Null, RangeLockCrate};
+use spanlock_bench::peers::{Null, RangeLockCrate, any};
 use spanlock_records::record::{Bytes, ManyLocks, Memory};
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -15,7 +15,7 @@ fn growing() -> impl Fn() -> Bytes + Sync {
 #[test]
 fn what_is_reported_is_what_was_counted() {
     let allocated = growing();
-    let outcome = memory::run(|| Null, 3, &allocated);
+    let outcome = memory::run(|| any(Null), 3, &allocated);
     let expected = Memory {
         hold: 3,
         idle_bytes: Some(10),
@@ -28,7 +28,7 @@ fn what_is_reported_is_what_was_counted() {
     assert_eq!(outcome, expected);
     assert!(
         memory::run(
-            || RangeLockCrate::new(memory::RESOURCE.units),
+            || any(RangeLockCrate::new(memory::RESOURCE.units)),
             3,
             &allocated
         )
@@ -53,7 +53,7 @@ fn threads_are_counted_apart_from_locks() {
     };
     assert_eq!(
         many_locks::run(
-            || Null,
+            || any(Null),
             Many {
                 locks: 5,
                 threads: 3
@@ -63,7 +63,7 @@ fn threads_are_counted_apart_from_locks() {
         expected
     );
     let other = many_locks::run(
-        || RangeLockCrate::new(many_locks::RESOURCE.units),
+        || any(RangeLockCrate::new(many_locks::RESOURCE.units)),
         Many {
             locks: 2,
             threads: 2,

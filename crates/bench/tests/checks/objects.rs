@@ -6,9 +6,9 @@ mod lock;
 mod stored;
 
 use lock::{Alone, Timed, took};
-use spanlock_records::trial::blob::RECORD_BYTES;
 use spanlock_structures::blob::AliasArea;
 use spanlock_structures::blob::raw::Ranges;
+use spanlock_workbench::blob::RECORD_BYTES;
 use std::time::Duration;
 use stored::{Stored, is_record};
 

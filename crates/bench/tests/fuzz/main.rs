@@ -7,7 +7,7 @@
 mod mutants;
 
 use spanlock_bench::fuzz::{Lock, Mutant, search};
-use spanlock_testkit::{assert_repeats, on_all_processors, setting};
+use spanlock_testkit::{assert_repeats, do_all, on_all_processors, setting};
 use std::env;
 
 /// Memory on lines: runs repeat exactly.
@@ -16,7 +16,7 @@ static HEAP: prim_sim::heap::OnLines = prim_sim::heap::OnLines;
 
 /// How many schedules are tried on each lock.
 fn runs() -> u64 {
-    setting("SPANLOCK_FUZZ_RUNS", 150)
+    setting("SPANLOCK_FUZZ_RUNS", if do_all() { 150 } else { 15 })
 }
 
 fn no_schedule_breaks(locks: impl Iterator<Item = &'static Lock> + Send) {
@@ -78,7 +78,7 @@ fn the_same_seed_gives_the_same_failure() {
     let mutant = Mutant::find("roll-back").expect("it is there");
     let fail = || {
         let run = |case: &_| lock.run(case);
-        search(run, 0..runs(), Some(mutant), |_| ()).expect_err("it is caught")
+        search(run, 0..mutants::PATIENCE, Some(mutant), |_| ()).expect_err("it is caught")
     };
     assert_eq!(fail().to_string(), fail().to_string());
 }

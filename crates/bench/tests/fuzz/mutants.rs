@@ -18,7 +18,7 @@ struct Hunt {
 }
 
 /// Schedules per lock before an edge that is to be caught counts as missed: no edge needs a tenth of these.
-const PATIENCE: u64 = 2000;
+pub const PATIENCE: u64 = 2000;
 
 /// The failure of the first schedule that fails, with its seed. In a process of its own: a mutant may free what it does
 /// not own.

@@ -50,8 +50,8 @@ static void eventfds(spanlock_range_lock *lock)
         spanlock_request request;
         spanlock_token token;
         int error;
-        OK(spanlock_range_lock_submit_eventfd(lock, spanlock_range_of(0, 10), SPANLOCK_EXCLUSIVE, counter,
-                                              &request));
+        OK(spanlock_range_lock_submit_fd(lock, spanlock_range_of(0, 10), SPANLOCK_EXCLUSIVE, counter,
+                                         &request));
         while ((error = spanlock_range_lock_take(lock, request, &token)) == EINPROGRESS)
             sched_yield();
         OK(error);

@@ -2,6 +2,9 @@
 #include "check.h"
 #include "spanlock.h"
 
+#include <fcntl.h>
+#include <sys/epoll.h>
+
 static spanlock_range_lock *lock, *other;
 static spanlock_rwlock rwlock = SPANLOCK_RWLOCK_INITIALIZER;
 
@@ -27,7 +30,7 @@ static void null_pointers(void)
     ANSWERS(EINVAL, spanlock_range_lock_downgrade(lock, NULL));
     ANSWERS(EINVAL, spanlock_range_lock_snapshot(lock, NULL, 10, NULL));
     ANSWERS(EINVAL, spanlock_range_lock_submit(lock, range, SPANLOCK_SHARED, NULL, NULL, &request));
-    ANSWERS(EINVAL, spanlock_range_lock_submit_eventfd(lock, range, SPANLOCK_SHARED, 0, NULL));
+    ANSWERS(EINVAL, spanlock_range_lock_submit_fd(lock, range, SPANLOCK_SHARED, 0, NULL));
     ANSWERS(EINVAL, spanlock_rwlock_init(NULL, SPANLOCK_RWLOCK_WRITERS));
     ANSWERS(EINVAL, spanlock_rwlock_destroy(NULL));
     ANSWERS(EINVAL, spanlock_rwlock_read_lock(NULL));
@@ -40,6 +43,7 @@ static void arguments(void)
 {
     spanlock_token token;
     spanlock_request request;
+    int descriptor, pipes[2];
     struct timespec soon = in_ms(CLOCK_MONOTONIC, 10), odd = { 0, 1000000000 }, negative = { 0, -1 };
     spanlock_want wants[] = { { to(0, 1), 7, 0 } };
     spanlock_range reversed[] = { to(5, 3), to(1, 0), to(5, 0), to(UINT64_MAX, 0), { 2, 0 }, { UINT64_MAX, 5 } };
@@ -54,8 +58,18 @@ static void arguments(void)
     ANSWERS(EINVAL, spanlock_range_lock_timed_read(lock, to(0, 1), CLOCK_MONOTONIC, &odd, &token));
     ANSWERS(EINVAL, spanlock_rwlock_timed_read_lock(&rwlock, CLOCK_REALTIME, &negative));
     ANSWERS(EINVAL, spanlock_rwlock_init(&rwlock, 2));
-    ANSWERS(EINVAL, spanlock_range_lock_submit_eventfd(lock, to(0, 1), 0, 0, &request));
-    ANSWERS(EBADF, spanlock_range_lock_submit_eventfd(lock, to(0, 1), SPANLOCK_SHARED, -1, &request));
+    ANSWERS(EINVAL, spanlock_range_lock_submit_fd(lock, to(0, 1), 0, 0, &request));
+    ANSWERS(EBADF, spanlock_range_lock_submit_fd(lock, to(0, 1), SPANLOCK_SHARED, -1, &request));
+    descriptor = open("/dev/null", O_WRONLY);
+    ANSWERS(EINVAL, spanlock_range_lock_submit_fd(lock, to(0, 1), SPANLOCK_SHARED, descriptor, &request));
+    close(descriptor);
+    descriptor = epoll_create1(0);
+    ANSWERS(EINVAL, spanlock_range_lock_submit_fd(lock, to(0, 1), SPANLOCK_SHARED, descriptor, &request));
+    close(descriptor);
+    CHECK(pipe(pipes) == 0);
+    ANSWERS(EBADF, spanlock_range_lock_submit_fd(lock, to(0, 1), SPANLOCK_SHARED, pipes[0], &request));
+    close(pipes[0]);
+    close(pipes[1]);
 }
 
 static void options(void)
@@ -122,8 +136,11 @@ static void tokens(void)
         answer = spanlock_range_lock_release(lock, &made_up);
         CHECK(answer == EINVAL || answer == EPERM);
     }
-    memset(&made_up, 0xff, sizeof made_up);
-    ANSWERS(EINVAL, spanlock_range_lock_release(lock, &made_up));
+    for (int byte = 1; byte < 256; byte++) { /* No thread has such a number. */
+        memset(&made_up, byte, sizeof made_up);
+        ANSWERS(EINVAL, spanlock_range_lock_release(lock, &made_up));
+        ANSWERS(EINVAL, spanlock_range_lock_downgrade(lock, &made_up));
+    }
     ANSWERS(EINVAL, spanlock_range_lock_release(lock, &zero));
     OK(spanlock_range_lock_release(lock, &token));
     /* What a thread holds when it exits stays held, and is nobody else's. */

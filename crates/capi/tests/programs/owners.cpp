@@ -27,10 +27,12 @@ static bool is_free(spanlock::range_lock& lock, spanlock_range where, mode how)
 static void guards(spanlock::range_lock& lock)
 {
     spanlock::owner one, two;
-    CHECK(one.name() != two.name() && one.count() == 0);
+    CHECK(one.number() != two.number() && one.count() == 0);
     owned_guard held(one, lock, range(0, 10), mode::exclusive), none;
     CHECK(held && !none && held.mutex() == &lock && held.holder() == &one && one.count() == 1);
-    CHECK(lock.snapshot().find(one.name() + ": 0..=9 exclusive") != std::string::npos);
+    CHECK(lock.snapshot().find("owner " + std::to_string(one.number()) + ": 0..=9 exclusive") != std::string::npos);
+    const auto holders = lock.holders(range(5, 20));
+    CHECK(holders.size() == 1 && holders[0].owner == one.number() && lock.holders(range(10, 20)).empty());
     std::thread([&lock, moved = std::move(held)]() mutable {
         CHECK(moved && !is_free(lock, range(9, 10), mode::shared));
         moved.unlock();

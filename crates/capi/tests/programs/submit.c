@@ -1,7 +1,9 @@
-/* Submitted requests: callbacks, eventfds, cancellation before, beside and after the grant, and the end of a lock. */
+/* Submitted requests: callbacks, eventfds, pipes, cancellation before, beside and after the grant, and the end of a lock. */
+#define _GNU_SOURCE
 #include "check.h"
 #include "spanlock.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 
@@ -149,7 +151,7 @@ static void by_eventfd(void)
     CHECK(descriptor >= 0);
     OK(spanlock_range_lock_write(lock, to(0, 3), &held));
     for (uint64_t i = 0; i < 3; i++)
-        OK(spanlock_range_lock_submit_eventfd(lock, to(i, i + 1), SPANLOCK_EXCLUSIVE, descriptor, &requests[i]));
+        OK(spanlock_range_lock_submit_fd(lock, to(i, i + 1), SPANLOCK_EXCLUSIVE, descriptor, &requests[i]));
     CHECK(poll(&polled, 1, 20) == 0);
     OK(spanlock_range_lock_cancel(lock, requests[1]));
     OK(spanlock_range_lock_release(lock, &held));
@@ -164,13 +166,55 @@ static void by_eventfd(void)
     OK(spanlock_range_lock_release(lock, &tokens[2]));
     /* Closed before the grant. */
     OK(spanlock_range_lock_write(lock, to(0, 3), &held));
-    OK(spanlock_range_lock_submit_eventfd(lock, to(0, 1), SPANLOCK_SHARED, descriptor, &requests[0]));
+    OK(spanlock_range_lock_submit_fd(lock, to(0, 1), SPANLOCK_SHARED, descriptor, &requests[0]));
     close(descriptor);
     OK(spanlock_range_lock_release(lock, &held));
     while (spanlock_range_lock_take(lock, requests[0], &tokens[0]) == EINPROGRESS)
         sleep_ms(1);
     OK(spanlock_range_lock_release(lock, &tokens[0]));
     await_free(to(0, 10));
+}
+
+/* Each number says which request was granted, also where the pipe is full at first. */
+static void by_pipe(void)
+{
+    enum { MANY = 3, FULL = 4096 / sizeof(spanlock_request) };
+    int pipes[2], seen[MANY] = { 0 };
+    spanlock_request requests[MANY], granted = 0;
+    spanlock_token held, token;
+    CHECK(pipe2(pipes, O_NONBLOCK) == 0);
+    CHECK(fcntl(pipes[1], F_SETPIPE_SZ, 4096) == 4096);
+    for (size_t i = 0; i < FULL; i++)
+        CHECK(write(pipes[1], &granted, sizeof granted) == sizeof granted);
+    OK(spanlock_range_lock_write(lock, spanlock_range_all(), &held));
+    for (uint64_t i = 0; i < MANY; i++)
+        OK(spanlock_range_lock_submit_fd(lock, to(i, i + 1), SPANLOCK_SHARED, pipes[1], &requests[i]));
+    OK(spanlock_range_lock_release(lock, &held));
+    for (int i = 0; i < MANY; i++) /* All are granted, and wait for room. */
+        while (spanlock_range_lock_take(lock, requests[i], &token) == EINPROGRESS)
+            sleep_ms(1);
+    sleep_ms(5);
+    for (size_t got = 0; got < FULL + MANY; got++) {
+        struct pollfd polled = { pipes[0], POLLIN, 0 };
+        int which = 0;
+        CHECK(poll(&polled, 1, 20000) == 1);
+        CHECK(read(pipes[0], &granted, sizeof granted) == sizeof granted);
+        if (got < FULL)
+            continue;
+        while (which < MANY && requests[which] != granted)
+            which++;
+        CHECK(which < MANY && !seen[which]++);
+        OK(spanlock_range_lock_take(lock, granted, &token));
+        OK(spanlock_range_lock_release(lock, &token));
+    }
+    /* Nobody reads any more. */
+    close(pipes[0]);
+    OK(spanlock_range_lock_submit_fd(lock, to(0, 1), SPANLOCK_SHARED, pipes[1], &granted));
+    while (spanlock_range_lock_take(lock, granted, &token) == EINPROGRESS)
+        sleep_ms(1);
+    OK(spanlock_range_lock_release(lock, &token));
+    close(pipes[1]);
+    await_free(to(0, MANY));
 }
 
 /* A callback that uses the library: releases, acquires, submits. */
@@ -282,6 +326,7 @@ int main(void)
     cancelled();
     cancelled_beside_the_grant();
     by_eventfd();
+    by_pipe();
     callbacks_that_use_the_library();
     crowd();
     empty();

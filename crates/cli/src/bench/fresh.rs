@@ -2,8 +2,8 @@
 //! and can make a tenth.
 
 use spanlock_bench::rw::harm;
-use spanlock_records::record::{Line, Record};
-use spanlock_records::trial::rw::{Load, Trial};
+use spanlock_records::record::{Line, Panel, Record};
+use spanlock_records::trial::run::Trial;
 use std::process::Command;
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ pub(super) fn lines(command: &mut Command) -> Result<Vec<Line>, String> {
 ///
 /// # Errors
 /// As of [`lines`].
-pub(super) fn measure(lock: &str, start: Start, trial: &Trial) -> Result<Record, String> {
+pub(super) fn measure(lock: &str, start: Start, trial: &Trial<Panel>) -> Result<Record, String> {
     let mut command = own()?;
     if start == Start::Preloaded {
         let program = command.get_program().to_owned();
@@ -79,14 +79,9 @@ pub(super) fn measure(lock: &str, start: Start, trial: &Trial) -> Result<Record,
     })
 }
 
-/// The words of the command that runs this: its name, and its numbers as lines of JSON have them.
-fn words(load: Load) -> Vec<String> {
-    let load = serde_json::to_value(load).expect("a name and numbers");
-    let fields = load.as_object().into_iter().flatten();
-    let numbers = fields.filter(|(_, value)| value.is_number());
-    let name = load["load"].as_str().map(str::to_owned);
-    let words = name.into_iter();
-    words
-        .chain(numbers.map(|(name, value)| format!("--{name}={value}")))
-        .collect()
+/// The words of the command that runs this: its name, and its settings.
+fn words(panel: Panel) -> impl Iterator<Item = String> {
+    let settings = panel.settings();
+    let settings = settings.map(|(name, value)| format!("--{name}={value}"));
+    [panel.workload().to_owned()].into_iter().chain(settings)
 }

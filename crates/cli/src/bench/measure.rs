@@ -1,100 +1,64 @@
 //! Measurements step by step, and how often and how long each is.
 
 use crate::failure::{Failure, Result};
-use crate::options::{Format, Locks, Output, Seed, Threads, seconds, seconds_or_none, times};
+use crate::options::{Format, Output, Seed, Threads, seconds, seconds_or_none, times};
 use crate::output::{print, print_lines, provenance, width};
 use crate::progress::Progress;
-use crate::workloads::{Workload, turns};
+use crate::workloads::{trials, turns};
 use clap::Args;
-use spanlock_bench::provenance::{self, cores};
-use spanlock_bench::workload::{Workload as Measured, measure, name};
+use spanlock_bench::processor;
+use spanlock_bench::provenance;
+use spanlock_bench::workload::{Subject, measure, name, refused};
 use spanlock_records::record::provenance::Provenance;
-use spanlock_records::record::{Line, SetMemory};
+use spanlock_records::record::{Line, Panel, SetMemory};
 use spanlock_records::trial::counters::Event;
 use spanlock_records::trial::run::{Schedule, Trial};
+use spanlock_report::compare::busy;
 use spanlock_report::table::{self, Width};
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 /// How a workload is sampled, and how the results are written.
-pub(crate) trait Sampled: Args {
-    fn repeated(&self) -> &Repeated;
-
-    fn schedule(&self) -> Schedule {
-        Schedule::NONE
-    }
-
-    fn events(&self) -> &'static [Event] {
-        &[]
-    }
-
-    fn output(&self) -> &Output {
-        &self.repeated().output
-    }
-
-    /// The numbers of threads, each once.
-    fn threads(&self) -> Vec<usize> {
-        self.repeated().threads.numbers()
-    }
-
-    /// All trials of a workload: repeats outside, numbers and threads inside.
-    fn trials<W: Workload>(&self, workload: &W) -> Vec<Trial<W::Load>> {
-        let Repeated { repeat, seed, .. } = self.repeated();
-        let threads = self.threads();
-        let trials = (0..*repeat).flat_map(|repeat| {
-            let run = Trial {
-                events: self.events(),
-                repeat,
-                ..Trial::new(self.schedule(), seed.seed)
-            };
-            workload.trials(&threads, run)
-        });
-        trials.collect()
-    }
-}
-
-/// Numbers of threads, and how often. What ends by itself needs no more.
 #[derive(Args)]
-pub(crate) struct Repeated {
+pub(crate) struct Sampling {
     #[command(flatten)]
     threads: Threads,
     /// Measurements of each point; they take turns over the locks.
     #[arg(long, value_parser = times(), default_value_t = 3, value_name = "N")]
-    pub(super) repeat: u32,
+    repeat: u32,
     #[command(flatten)]
     seed: Seed,
-    #[command(flatten)]
-    output: Output,
-}
-
-impl Sampled for Repeated {
-    fn repeated(&self) -> &Repeated {
-        self
-    }
-}
-
-/// The same, and how long.
-#[derive(Args)]
-pub(super) struct Sampling {
-    #[command(flatten)]
-    repeated: Repeated,
     /// Length of each measurement.
     #[arg(long, value_parser = seconds, default_value = "0.05")]
-    seconds: Duration,
+    seconds: Option<Duration>,
     /// Time that threads already work before each measurement.
     #[arg(long, value_parser = seconds_or_none, default_value = "0.01", value_name = "SECONDS")]
     warmup: Duration,
+    #[command(flatten)]
+    pub(super) output: Output,
 }
 
-impl Sampled for Sampling {
-    fn repeated(&self) -> &Repeated {
-        &self.repeated
+impl Sampling {
+    /// All trials of these panels: repeats outside, numbers and threads inside.
+    pub(super) fn trials(&self, panels: &[Panel]) -> Vec<Trial<Panel>> {
+        self.counting(panels, &[])
     }
 
-    fn schedule(&self) -> Schedule {
-        Schedule {
+    fn counting(&self, panels: &[Panel], events: &'static [Event]) -> Vec<Trial<Panel>> {
+        let schedule = self.seconds.map_or(Schedule::NONE, |measured| Schedule {
             warmup: self.warmup,
-            measured: self.seconds,
-        }
+            measured,
+        });
+        let threads = self.threads.numbers();
+        let trials = (0..self.repeat).flat_map(|repeat| {
+            let run = Trial {
+                events,
+                repeat,
+                ..Trial::new(schedule, self.seed.seed)
+            };
+            trials(panels, &threads, run)
+        });
+        trials.collect()
     }
 }
 
@@ -108,69 +72,37 @@ pub(crate) struct Counted {
     sampling: Sampling,
 }
 
-impl Sampled for Counted {
-    fn repeated(&self) -> &Repeated {
-        &self.sampling.repeated
-    }
-
-    fn schedule(&self) -> Schedule {
-        self.sampling.schedule()
-    }
-
-    fn events(&self) -> &'static [Event] {
-        if self.counters { Event::HARDWARE } else { &[] }
-    }
-}
-
-/// A workload on locks, or on what takes their place.
-#[derive(Args)]
-pub(crate) struct Compared<W, S = Counted>
-where
-    W: Args + Workload<Load: Measured>,
-    S: Sampled,
-{
-    #[command(flatten)]
-    pub(super) workload: W,
-    #[command(flatten)]
-    pub(super) locks: Locks<<W::Load as Measured>::Lock>,
-    #[command(flatten)]
-    pub(super) sampled: S,
-}
-
-impl<W: Args + Workload<Load: Measured>, S: Sampled> Compared<W, S> {
-    pub(crate) fn run(self) -> Result {
-        compared(&self.workload, &self.locks.chosen(), &self.sampled, &[])
-    }
-}
-
-/// Takes all trials of a workload on all locks, and reports them beside the `memory` of some; in the end, says what
-/// they show.
-pub(super) fn compared<W: Workload<Load: Measured>, S: Sampled>(
-    workload: &W,
-    locks: &[<W::Load as Measured>::Lock],
-    sampled: &S,
+/// Takes all trials of some panels on all locks, and reports them beside the `memory` of some.
+pub(crate) fn compared<S: Subject>(
+    panels: &[Panel],
+    locks: &[S],
+    sampled: &Counted,
     memory: &[SetMemory],
 ) -> Result {
-    if let Some(what) = workload.contradiction(&sampled.threads()) {
+    let events = if sampled.counters {
+        Event::HARDWARE
+    } else {
+        &[]
+    };
+    let trials = sampled.sampling.counting(panels, events);
+    if let Some(what) = trials.iter().find_map(refused) {
         return Err(Failure::Arguments(what));
     }
+    let output = &sampled.sampling.output;
     let beside = |width| match memory {
         [] => String::new(),
         memory => table::set_bytes(memory, width),
     };
-    let records = measured(
-        sampled.output(),
-        turns(sampled.trials(workload), locks),
+    measured(
+        output,
+        turns(trials, locks),
         |(lock, trial)| name(trial, *lock),
         |(lock, trial)| measure(*trial, *lock).map_err(Failure::Check),
         Line::from,
         |records, provenance, width| table::runs(records, &beside(width), provenance, width),
     )?;
-    match sampled.output().format {
-        Format::Json => {
-            let memory = memory.iter().cloned().map(Line::SetMemory);
-            print_lines(memory.chain(table::conclusions(&records, cores())))
-        }
+    match output.format {
+        Format::Json => print_lines(memory.iter().cloned().map(Line::SetMemory)),
         Format::Table => Ok(()),
     }
 }
@@ -188,6 +120,9 @@ pub(super) struct Pairs {
     pub(super) output: Output,
 }
 
+/// Enough time slices to see whether other programs run, and no wait for a person.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// Takes all steps, and reports each as it is done (JSON) or all in the end (table). Returns what was measured.
 pub(crate) fn measured<S, R: Clone>(
     output: &Output,
@@ -197,6 +132,12 @@ pub(crate) fn measured<S, R: Clone>(
     line: impl Fn(R) -> Line,
     table: impl Fn(&[R], &Provenance, Width) -> String,
 ) -> Result<Vec<R>> {
+    // Who reads the rest later finds it below the tables.
+    if io::stderr().is_terminal()
+        && let Some(busy) = processor::share_of_all(LOOK).and_then(busy)
+    {
+        eprintln!("doubtful: {busy}");
+    }
     let provenance = provenance(provenance::here);
     if output.format == Format::Json {
         print_lines([Line::Meta(provenance.clone())])?;

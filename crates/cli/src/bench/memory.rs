@@ -14,8 +14,8 @@ use spanlock_bench::registry::Lock;
 use spanlock_bench::{costs, many_locks};
 use spanlock_records::record::{Line, plural};
 use spanlock_records::stats::distinct;
-use spanlock_records::trial::batch::MAX_HOLD;
 use spanlock_report::table;
+use spanlock_workbench::batch::MAX_HOLD;
 
 #[derive(Args)]
 #[command(arg(without_seconds("it ends when each number of ranges of --hold was held once")))]

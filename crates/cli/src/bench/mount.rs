@@ -2,8 +2,8 @@
 
 use crate::options::{number, seconds};
 use clap::Args;
-use spanlock_records::trial::arr::MAX_THREADS;
-use spanlock_records::trial::store::Kernel;
+use spanlock_records::trial::setting::MAX_THREADS;
+use spanlock_workbench::store::Kernel;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -61,8 +61,8 @@ mod with_fuse {
     use spanlock_bench::store::in_folder;
     use spanlock_mount::{Mounted, Passthrough, detach, what_is_missing};
     use spanlock_records::trial::run::Schedule;
-    use spanlock_records::trial::store::{Load, Trial};
     use spanlock_structures::store::{Geometry, Mapped, Options, Store, make};
+    use spanlock_workbench::store::{Load, Trial};
     use std::fmt::Write as _;
     use std::fs;
     use std::io::Write as _;

@@ -2,12 +2,12 @@
 //! which are this program again.
 
 use super::fresh::{self, Start};
-use super::measure::{Sampled, Sampling, measured};
+use super::measure::{Sampling, measured};
+use super::rw::panels;
 use crate::failure::{Failure, Result};
 use clap::Args;
 use spanlock_records::record::lock::{Lock, PRELOADED, PTHREAD};
 use spanlock_records::record::{Line, Record, plural};
-use spanlock_records::trial::rw::Load;
 use spanlock_report::table;
 
 #[derive(Args)]
@@ -22,7 +22,7 @@ pub(super) struct Preload {
 }
 
 pub(super) fn run(Preload { sampling }: &Preload) -> Result {
-    let trials = sampling.trials(&Load::all());
+    let trials = sampling.trials(&panels());
     let steps = trials.into_iter().flat_map(|trial| {
         // The first of the two changes from repeat to repeat.
         let mut ways = [(PTHREAD, Start::Plain), (PRELOADED, Start::Preloaded)];
@@ -30,7 +30,7 @@ pub(super) fn run(Preload { sampling }: &Preload) -> Result {
         ways.map(|way| (way, trial))
     });
     measured(
-        sampling.output(),
+        &sampling.output,
         steps.collect(),
         |((way, _), trial)| format!("{way}, {}, {}", trial.load, plural(trial.threads)),
         |((way, start), trial)| {

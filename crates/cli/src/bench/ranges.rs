@@ -1,50 +1,21 @@
-//! Range locks: `spanlock bench arr`, `batch`, `pattern`, `latency`, `uncontended` and `waiting`.
+//! Range locks: `spanlock bench uncontended` and `waiting`.
 
-use super::measure::{Pairs, Repeated, compared, measured};
+use super::measure::{Pairs, measured};
 use crate::failure::{Failure, Result};
 use crate::options::{Locks, Output, locks_or_floors, number, seconds, without_seconds};
-use crate::workloads::{Parts, turns};
+use crate::workloads::turns;
 use clap::Args;
 use spanlock_bench::among::{CASES, Case};
 use spanlock_bench::costs;
 use spanlock_bench::registry::{FLOORS, LOCKS, Lock};
 use spanlock_bench::workload::name;
 use spanlock_records::record::Line;
-use spanlock_records::trial::arr::MAX_THREADS;
-use spanlock_records::trial::latency;
 use spanlock_records::trial::run::Schedule;
+use spanlock_records::trial::setting::MAX_THREADS;
 use spanlock_report::table;
 use std::slice;
 use std::str::FromStr;
 use std::time::Duration;
-
-#[derive(Args)]
-#[command(arg(without_seconds(
-    "it ends when all --parts were locked in all rounds: see --repeat"
-)))]
-#[command(mut_arg("repeat", |repeat| {
-    repeat.help("Rounds, each on a fresh lock; the times of all are put together").default_value("5")
-}))]
-pub(super) struct Latency {
-    #[command(flatten)]
-    parts: Parts,
-    #[command(flatten)]
-    locks: Locks<&'static Lock>,
-    #[command(flatten)]
-    rounds: Repeated,
-}
-
-pub(super) fn latency(args: Latency) -> Result {
-    let load = latency::Load {
-        parts: args.parts.parts,
-        warmup: latency::WARMUP,
-        rounds: args.rounds.repeat,
-    };
-    // The rounds are within a run.
-    let mut rounds = args.rounds;
-    rounds.repeat = 1;
-    compared(&vec![load], &args.locks.chosen(), &rounds, &[])
-}
 
 #[derive(Args)]
 #[command(arg(without_seconds("it ends after so many --pairs in each round: see --repeat")))]

@@ -1,40 +1,33 @@
 //! `spanlock bench rw`.
 
 use super::fresh::{self, Start};
-use super::measure::{Pairs, Sampled, Sampling, compared, measured};
+use super::measure::{Pairs, Sampling, measured};
 use super::preload::{self, Preload};
 use crate::failure::{Failure, Result};
 use crate::options::{self, Locks, Output, Threads, rw_locks, times, without_seconds};
 use crate::output::{print, width};
-use crate::workloads::{Loads, turns};
+use crate::workloads::{is_in, turns, usual};
 use clap::{Args, Subcommand};
 use spanlock_bench::costs;
-use spanlock_bench::rw::locks::{CONTROLS, FLOORS, LOCKS, Lock, families, find};
+use spanlock_bench::rw::locks::{FLOORS, LOCKS, Lock, families, find};
 use spanlock_bench::rw::revocation::{self, Sleepers};
-use spanlock_bench::workload::name;
+use spanlock_bench::workload::{WORKLOADS, name};
 use spanlock_records::record::lock::NULL;
-use spanlock_records::record::{Line, plural};
-use spanlock_records::trial::rw::Load;
+use spanlock_records::record::{Line, Panel, plural};
 use spanlock_report::table;
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
-#[command(mut_subcommand("readers", |readers| {
-    let help = "Nothing but reading, beside what no lock can do better";
-    readers.about(help).mut_arg("locks", |locks| locks.value_parser(lock_or_floor))
-}))]
 pub(super) struct Rw {
     /// List the reader-writer locks and exit.
     #[arg(long)]
     list: bool,
     #[command(subcommand)]
-    load: Option<Workload>,
+    cost: Option<Cost>,
 }
 
 #[derive(Subcommand)]
-enum Workload {
-    #[command(flatten)]
-    Load(Loads<Runs>),
+enum Cost {
     /// The cost of a lock that only one thread uses, beside floors that no lock can beat.
     Uncontended(Uncontended),
     /// The cost of revoking a bias, by the number of threads that have read.
@@ -47,16 +40,12 @@ enum Workload {
 
 type Named = options::Named<&'static Lock>;
 
-fn lock_or_floor(text: &str) -> Result<Named, String> {
-    rw_locks(text, LOCKS.iter().chain(CONTROLS).chain(FLOORS))
-}
-
 /// Locks that others are made of.
 fn bases(text: &str) -> Result<Named, String> {
     rw_locks(text, families().into_iter().map(|(base, _)| base))
 }
 
-/// The arguments of all workloads.
+/// The arguments of all of that.
 #[derive(Args)]
 #[command(mut_arg("repeat", |repeat| repeat.default_value("7")))] // the paper's, as are other defaults here but for time
 #[command(mut_arg("threads", |threads| {
@@ -70,12 +59,11 @@ struct Runs {
 }
 
 pub(super) fn run(command: Rw) -> Result {
-    match command.load {
-        Some(Workload::Load(load)) => throughput(load),
-        Some(Workload::Uncontended(args)) => run_uncontended(args),
-        Some(Workload::Revocation(args)) => run_revocation(&args),
-        Some(Workload::Harm(args)) => harm(args),
-        Some(Workload::Preload(args)) => preload::run(&args),
+    match command.cost {
+        Some(Cost::Uncontended(args)) => run_uncontended(args),
+        Some(Cost::Revocation(args)) => run_revocation(&args),
+        Some(Cost::Harm(args)) => harm(args),
+        Some(Cost::Preload(args)) => preload::run(&args),
         None => {
             let locks: Vec<_> = LOCKS.iter().map(|lock| (lock.name, lock.about)).collect();
             print(&table::rw_locks(&locks, width()))
@@ -83,15 +71,16 @@ pub(super) fn run(command: Rw) -> Result {
     }
 }
 
-fn throughput(loads: Loads<Runs>) -> Result {
-    let (loads, runs) = loads.split();
-    let floors = if loads == [Load::Readers] {
-        FLOORS
-    } else {
-        &[]
+/// One of each workload, and the paper's mixtures: what a bias or the preload library may slow down.
+pub(super) fn panels() -> Vec<Panel> {
+    let rows = WORKLOADS.iter().filter(|row| is_in(row, "rw"));
+    let pools = [1, 64, 4096];
+    let is_wanted = |panel: &Panel| {
+        panel
+            .number("pool")
+            .is_none_or(|pool| pools.contains(&pool))
     };
-    let locks = runs.locks.or(LOCKS.iter().chain(floors));
-    compared(&loads, &locks, &runs.sampling, &[])
+    rows.flat_map(usual).filter(is_wanted).collect()
 }
 
 #[derive(Args)]
@@ -108,7 +97,7 @@ fn harm(Harm { runs }: Harm) -> Result {
     let named = runs.locks.chosen();
     let mut families = families();
     families.retain(|(base, _)| named.iter().any(|lock| lock.name == base.name));
-    let trials = runs.sampling.trials(&Load::all());
+    let trials = runs.sampling.trials(&panels());
     // An underlying lock and what is made of it: runs that are compared follow each other, and the first of them
     // changes from repeat to repeat.
     let steps = turns(trials, &families.iter().collect::<Vec<_>>());
@@ -120,7 +109,7 @@ fn harm(Harm { runs }: Harm) -> Result {
         family.into_iter().map(move |lock| (lock, trial))
     });
     measured(
-        runs.sampling.output(),
+        &runs.sampling.output,
         steps.collect(),
         |(lock, trial)| name(trial, *lock),
         |(lock, trial)| fresh::measure(lock.name, Start::Plain, trial).map_err(Failure::Check),
@@ -132,7 +121,6 @@ fn harm(Harm { runs }: Harm) -> Result {
 
 #[derive(Args)]
 #[command(arg(without_seconds("it ends after so many --pairs in each round: see --repeat")))]
-#[command(mut_arg("locks", |locks| locks.value_parser(lock_or_floor)))]
 #[command(mut_arg("pairs", |pairs| {
     pairs.help("Acquisitions and releases in each round, for reading and again for writing")
 }))]

@@ -6,7 +6,6 @@ use crate::options::{Output, Threads, number, seconds, times};
 use clap::Args;
 use spanlock_bench::tasks::{Load, Plan, SUBJECTS, Subject};
 use spanlock_records::record::Line;
-use spanlock_records::trial::arr::Percent;
 use spanlock_report::table;
 use std::time::Duration;
 
@@ -25,8 +24,8 @@ pub(super) struct Tasks {
     #[command(flatten)]
     workers: Threads,
     /// How many of a hundred random ranges are written.
-    #[arg(long, default_value = "20", value_name = "PERCENT")]
-    writes: Percent,
+    #[arg(long, value_parser = number(0..=100), default_value = "20", value_name = "PERCENT")]
+    writes: usize,
     /// The tasks of a crowd.
     #[arg(long, value_parser = number(1..=1_000_000), default_value = "10000", value_name = "N")]
     crowd: usize,
@@ -69,7 +68,7 @@ pub(super) fn run(args: &Tasks) -> Result {
                 workers,
                 measured: args.seconds,
                 pairs: args.pairs,
-                writes: args.writes,
+                writes: u8::try_from(args.writes).unwrap_or(100),
                 crowd: args.crowd,
             };
             Ok(lock.measure(load, plan, round))

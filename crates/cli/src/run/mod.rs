@@ -1,7 +1,7 @@
 //! `spanlock run`.
 
 use crate::failure::Result;
-use crate::options::Format;
+use crate::output::Format;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -2,7 +2,6 @@
 
 use super::{Run, Underlying, program, stats};
 use crate::failure::{Failure, Result};
-use crate::parent;
 use clap::ValueEnum;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
@@ -35,9 +34,9 @@ pub(super) fn run(args: Run) -> Result<ExitCode> {
     }
     let mut statistics = Statistics::new()?;
     command.env("SPANLOCK_STATS", statistics.path());
-    let (process, status) = parent::wait_for(command, Vec::new).map_err(cannot)?;
+    let (process, status) = spanlock_child::wait_for(command, Vec::new).map_err(cannot)?;
     stats::print(&statistics.read()?, args.format, process, status)?;
-    Ok(parent::code(status))
+    Ok(spanlock_child::code(status))
 }
 
 /// Where the library writes: memory that has no name in any folder, and is gone when this process is.

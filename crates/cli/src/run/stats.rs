@@ -2,7 +2,7 @@
 
 use super::symbols::{Symbols, demangled};
 use crate::failure::Result;
-use crate::options::Format;
+use crate::output::Format;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -12,6 +12,9 @@ use std::time::Duration;
 
 /// Locks in the table; JSON has all.
 const HOTTEST: usize = 20;
+
+/// Characters of a function's name in the table; JSON has all.
+const NAME: usize = 70;
 
 /// Processes that a sentence names.
 const NAMED: usize = 5;
@@ -34,8 +37,19 @@ struct Lock {
     process: u32,
     /// Its address, or 0x0: all that came after there was no more room.
     lock: String,
-    /// Where it was acquired first, as the dynamic linker knows it; empty if it does not.
-    first: String,
+    /// The functions that acquired it first, the innermost first.
+    callers: Vec<Caller>,
+    fast_reads: u64,
+    slow_reads: u64,
+    writes: u64,
+    waited_ns: u64,
+}
+
+/// A place in code from which a lock was acquired.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Caller {
+    /// As the dynamic linker knows it; empty if it does not.
+    at: String,
     /// The file that this is in, and how far from its beginning, as loaded.
     object: String,
     offset: u64,
@@ -47,10 +61,6 @@ struct Lock {
     /// How tools call that place.
     #[serde(skip)]
     address: Option<u64>,
-    fast_reads: u64,
-    slow_reads: u64,
-    writes: u64,
-    waited_ns: u64,
 }
 
 /// A process that has loaded the library, or was forked by one.
@@ -80,25 +90,55 @@ impl Lock {
         self.reads() + self.writes
     }
 
+    fn name(&mut self, symbols: &mut Symbols) {
+        for caller in &mut self.callers {
+            caller.name(symbols);
+        }
+    }
+
+    /// The function that acquired it first, if it has a name.
+    fn function(&self) -> Option<&str> {
+        self.callers.first()?.function.as_deref()
+    }
+
+    /// The functions that acquired it first, as many as asked for.
+    fn places(&self, most: usize) -> String {
+        let places: Vec<_> = self.callers.iter().take(most).map(Caller::place).collect();
+        match &places[..] {
+            [] => "not known".to_owned(),
+            places => places.join("\n      called by "),
+        }
+    }
+}
+
+impl Caller {
     /// Finds the function and the line.
     fn name(&mut self, symbols: &mut Symbols) {
         self.address = symbols.address(&self.object, self.offset);
         if let Some(place) = symbols.caller(&self.object, self.offset) {
             (self.function, self.line) = (Some(place.function), place.line);
-        } else if let Some((name, _)) = self.first.split_once(" (") {
+        } else if let Some((name, _)) = self.at.split_once(" (") {
             let (name, _) = name.rsplit_once('+').unwrap_or((name, ""));
             self.function = Some(demangled(name));
         }
     }
 
-    /// Where it was acquired first.
     fn place(&self) -> String {
-        match (&self.function, &self.line) {
+        let function = self.function.as_deref().map(shortened);
+        match (function, &self.line) {
             (Some(function), Some(line)) => format!("{function}, {line}"),
             (Some(function), None) => format!("{function}, in {}", self.object),
-            (None, _) if self.first.is_empty() => "not known".to_owned(),
-            (None, _) => self.first.clone(),
+            (None, _) if self.at.is_empty() => "not known".to_owned(),
+            (None, _) => self.at.clone(),
         }
+    }
+}
+
+/// A name that fits a line. Those of templates may be longer.
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(NAME) {
+        Some((end, _)) => format!("{}...", &name[..end]),
+        None => name.to_owned(),
     }
 }
 
@@ -200,6 +240,11 @@ impl Counted {
             "waited",
             "process",
         );
+        // A function that acquires several of the locks does not tell them apart. Its callers may.
+        let is_wrapper = |lock: &Lock| {
+            let function = lock.function();
+            function.is_some() && shown.iter().filter(|it| it.function() == function).count() > 1
+        };
         for lock in shown {
             let fast = match lock.reads() {
                 0 => "-".to_owned(),
@@ -213,12 +258,14 @@ impl Counted {
                 lock.writes,
                 lock.process,
                 lock.lock,
-                lock.place(),
+                lock.places(if is_wrapper(lock) { usize::MAX } else { 1 }),
             );
         }
-        let nameless = |lock: &Lock| match lock.function {
-            Some(_) => None,
-            None => Some((lock.object.clone(), lock.address?)),
+        let nameless = |lock: &Lock| match lock.callers.first()? {
+            Caller {
+                function: Some(_), ..
+            } => None,
+            caller => Some((caller.object.clone(), caller.address?)),
         };
         if let Some((object, address)) = shown.iter().find_map(nameless) {
             let _ = writeln!(
@@ -279,9 +326,9 @@ mod tests {
 
     const LOCKS: &str = "\
         {\"process\":7,\"program\":\"/bin/a\"}\n\
-        {\"process\":7,\"lock\":\"0x10\",\"first\":\"_ZN1a1fEv+0x1 (/bin/a)\",\"object\":\"/none\",\"offset\":9,\
+        {\"process\":7,\"lock\":\"0x10\",\"callers\":[{\"at\":\"_ZN1a1fEv+0x1 (/bin/a)\",\"object\":\"/none\",\"offset\":9}],\
         \"fast_reads\":0,\"slow_reads\":0,\"writes\":2,\"waited_ns\":9}\n\
-        {\"process\":7,\"lock\":\"0x20\",\"first\":\"/bin/a+0x9\",\"object\":\"/none\",\"offset\":9,\
+        {\"process\":7,\"lock\":\"0x20\",\"callers\":[{\"at\":\"/bin/a+0x9\",\"object\":\"/none\",\"offset\":9}],\
         \"fast_reads\":3,\"slow_reads\":1,\"writes\":0,\"waited_ns\":18446744073709551615}\n\
         {\"process\":7,\"exited\":true}\n\
         {\"process\":8,\"lo";
@@ -306,6 +353,30 @@ mod tests {
         assert!(!text.contains("Nothing"), "{text}");
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{text}");
+    }
+
+    #[test]
+    fn callers_are_named_where_one_function_acquires_several_locks() {
+        let lock = |lock: u32, caller: &str| {
+            let at = |name: &str| {
+                format!("{{\"at\":\"{name}+0x1 (/bin/a)\",\"object\":\"/none\",\"offset\":9}}")
+            };
+            format!(
+                "{{\"process\":7,\"lock\":\"0x{lock}\",\"callers\":[{},{}],\
+                 \"fast_reads\":0,\"slow_reads\":1,\"writes\":0,\"waited_ns\":0}}\n",
+                at("wrapper"),
+                at(caller)
+            )
+        };
+        let alone = text(&lock(1, "first"), 0);
+        assert!(
+            alone.contains("wrapper") && !alone.contains("first,"),
+            "{alone}"
+        );
+        let both = text(&(lock(1, "first") + &lock(2, "second")), 0);
+        for caller in ["called by first, in", "called by second, in"] {
+            assert!(both.contains(caller), "{both}");
+        }
     }
 
     #[test]

@@ -5,17 +5,18 @@ use crate::failure::{Failure, Result};
 use crate::options::{Format, Output, Seed, Threads, number};
 use crate::output::{print, print_lines, provenance, width};
 use crate::progress::Progress;
-use crate::workloads::{Workload, turns};
+use crate::workloads::{trials, turns};
 use clap::Args;
 use rayon::prelude::*;
 use spanlock_bench::provenance;
 use spanlock_bench::sim::{Machine, Placement, Setup};
-use spanlock_bench::workload::{Workload as Simulate, name, simulate};
+use spanlock_bench::workload::{Simulated as Subject, name, of, simulate};
 use spanlock_records::record::{Line, Panel, plural};
-use spanlock_records::trial::arr::MAX_THREADS;
 use spanlock_records::trial::run::{Schedule, Trial};
+use spanlock_records::trial::setting::MAX_THREADS;
+use spanlock_records::vm_trace::traffic::kept;
+use spanlock_report::compare::rankings;
 use spanlock_report::table;
-use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
@@ -74,10 +75,9 @@ impl Simulated {
     ///
     /// # Errors
     /// When one is more than the machine or the workload has.
-    fn threads<L: Simulate>(&self, loads: Vec<L>) -> Result<Vec<usize>> {
+    fn threads(&self, panels: &[Panel]) -> Result<Vec<usize>> {
         // Where roles are fixed, others run beside those that are counted.
-        let panels = loads.into_iter().map(Into::<Panel>::into);
-        let others = panels.map(Panel::more_threads);
+        let others = panels.iter().map(|panel| panel.more_threads());
         let contexts = self
             .machine
             .contexts()
@@ -120,25 +120,29 @@ impl Simulated {
         Cache::new(folder.filter(|_| !self.no_cache)?, commit)
     }
 
-    /// Runs a workload on these locks, with each seed and for all machines, on all of the
+    /// Runs these panels on these locks, with each seed and for all machines, on all of the
     /// host's cores. Reports in the order of seeds, of trials and of locks.
-    pub(super) fn run<W: Workload<Load: Simulate>>(
+    pub(super) fn run<S: Subject>(
         &self,
-        workload: &W,
-        locks: &[<W::Load as Simulate>::Simulated],
+        panels: &[Panel],
+        locks: &[S],
         schedule: Schedule,
     ) -> Result {
-        if let Some(what) = workload.contradiction(&self.threads.numbers()) {
+        let asked = trials(panels, &self.threads.numbers(), Trial::new(schedule, 0));
+        if let Some(what) = asked
+            .iter()
+            .find_map(|trial| (of(trial.load).refused)(trial))
+        {
             return Err(Failure::Arguments(what));
         }
-        let threads = self.threads(workload.loads())?;
+        let threads = self.threads(panels)?;
         let machines = self.machines();
         let provenance = provenance(provenance::at_any_time);
         let cache = self.cache(&provenance.commit);
         let setups = machines.iter().flat_map(|machine| self.setups(machine));
         let setups: Vec<_> = setups.collect();
         let steps = setups.iter().flat_map(|setup| {
-            let trials = workload.trials(&threads, Trial::new(schedule, setup.seed));
+            let trials = trials(panels, &threads, Trial::new(schedule, setup.seed));
             let points = turns(trials, locks).into_iter();
             points.map(move |point| (setup, point))
         });
@@ -164,29 +168,31 @@ impl Simulated {
         match self.output.format {
             Format::Table => print(&table::sim(&records, &machines, &provenance, width())),
             Format::Json => {
-                let findings = table::sim_findings(&records, &machines);
+                let rankings = match &machines[..] {
+                    [machine, _, ..] => rankings(&records, &machine.name),
+                    _ => Vec::new(),
+                };
                 let lines = std::iter::once(Line::Meta(provenance));
                 let lines = lines.chain(machines.into_iter().map(Line::SimMachine));
-                print_lines(
-                    lines
-                        .chain(records.into_iter().map(Line::from))
-                        .chain(findings),
-                )
+                let lines = lines.chain(records.into_iter().map(Line::from));
+                print_lines(lines.chain(rankings.into_iter().map(Line::SimRanking)))
             }
         }
     }
 }
 
-/// All that a result follows from, besides the source. A trial can hold a whole trace.
-fn follows_from(setup: &Setup, trial: &impl Debug, run: &str) -> String {
+/// All that a result follows from, besides the source: a trace is more than its name.
+fn follows_from(setup: &Setup, trial: &Trial<Panel>, run: &str) -> String {
     let Setup {
         machine,
         placement,
         seed,
         ..
     } = setup;
+    let traffic = trial.load.get("traffic");
+    let trace = traffic.and_then(|name| kept(name.as_str()?));
     let mut digest = DefaultHasher::new();
-    format!("{trial:?}").hash(&mut digest);
+    format!("{trial:?}, {trace:?}").hash(&mut digest);
     let trial = digest.finish();
     format!("{run}, {trial:x}, {placement:?}, seed {seed}, {machine:?}")
 }

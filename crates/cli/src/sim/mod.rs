@@ -5,20 +5,17 @@ mod engine;
 mod fuzz;
 
 use crate::failure::Result;
-use crate::options::{Locks, seconds, without_seconds};
+use crate::options::{Locks, seconds};
 use crate::output::print;
-#[cfg(target_os = "linux")]
-use crate::workloads::Files;
-use crate::workloads::{
-    Arr, Batch, Blob, Keyed, Loads, Micro, Parts, Patterns, SimulatedSets, Space, Workload,
-};
-use clap::{Args, Subcommand};
+use crate::workloads::{Place, panels};
+use clap::{ArgMatches, Args, Command as Cmd, FromArgMatches, Subcommand};
 use engine::Simulated;
 use spanlock_bench::known::Known;
 use spanlock_bench::sim::{Lock, Machine, RwLock};
-use spanlock_bench::workload::Workload as Simulate;
-use spanlock_records::trial::latency;
+use spanlock_bench::workload::{Row, Runs as Of, Simulated as Subject};
 use spanlock_records::trial::run::Schedule;
+use spanlock_workbench_sim::keys::table::Row as KeyLock;
+use spanlock_workbench_sim::micro::Kernel;
 use std::time::Duration;
 
 #[derive(Args)]
@@ -35,62 +32,11 @@ pub(crate) struct Sim {
 enum Command {
     /// Random work under random schedules, until one breaks the lock.
     Fuzz(fuzz::Fuzz),
-    /// ArrBench in virtual time.
-    #[command(mut_arg("reads", |reads| reads.default_value("100,60")))]
-    #[command(mut_arg("seconds", |seconds| seconds.default_value("0.002")))]
-    Arr(Box<Of<Arr>>),
-    /// W1 and W2 in virtual time: threads write 1 KB ranges, held one at a time or in batches.
-    Batch(Box<Of<Batch>>),
-    /// Large objects read from an aliasing area in virtual time: its lock, with assumed costs of pages.
-    #[command(mut_arg("seconds", |seconds| seconds.default_value("0.02")))]
-    Blob(Box<Of<Blob>>),
-    /// Loads that users have and no paper measures, and loads meant to hurt a lock that adapts, in virtual time.
-    Pattern(Box<Of<Patterns>>),
-    /// Locks over keys in virtual time: threads lock single byte strings, and ranges of them.
-    #[command(mut_arg("keys", |keys| keys.default_value("4096")))]
-    Keys(Box<Of<Keyed>>),
-    /// Acquisition times of fresh parts of a resource, and later ones, in virtual time.
-    #[command(arg(without_seconds("it ends when all --parts were locked")))]
-    #[command(mut_arg("parts", |parts| parts.default_value("16384")))]
-    Latency(Box<Latency>),
-    /// Contended words and the simplest locks, in virtual time: to compare a simulated machine with a real one.
-    Micro(Box<Of<Micro>>),
-    /// Reader-writer locks under the workloads of `bench rw`, in virtual time.
-    Rw(Box<Rw>),
-    /// Ordered sets in virtual time: threads search, insert and remove keys.
-    #[command(mut_arg("keys", |keys| keys.default_value("16384")))]
-    Set(Box<Of<SimulatedSets>>),
-    /// Files in a store, in virtual time: its locks, index and log, with assumed costs of pages.
-    #[cfg(target_os = "linux")]
-    #[command(mut_arg("pages", |pages| pages.default_value("64")))]
-    #[command(mut_arg("machine", |machine| machine.default_value("xeon-4x18x2")))]
-    // as many threads as the paper's
-    Store(Box<Of<Files>>),
-    /// Traffic of an address space, in virtual time.
-    #[command(arg(without_seconds("it ends when all calls and faults were replayed")))]
-    #[command(mut_arg("machine", |machine| machine.default_value("xeon-4x18x2")))] // the paper's
-    #[command(mut_arg("locks", |locks| locks.alias("lock")))]
-    Vm(Box<Of<Space, Whole>>),
 }
 
 pub(crate) fn run(sim: Sim) -> Result {
     match sim.command {
         Some(Command::Fuzz(args)) => fuzz::run(&args),
-        Some(Command::Arr(args)) => args.run(),
-        Some(Command::Batch(args)) => args.run(),
-        Some(Command::Blob(args)) => args.run(),
-        Some(Command::Pattern(args)) => args.run(),
-        Some(Command::Keys(args)) => args.run(),
-        Some(Command::Latency(args)) => args.run(),
-        Some(Command::Micro(args)) => args.run(),
-        Some(Command::Rw(args)) => {
-            let (loads, RwRuns { runs }) = args.load.split();
-            runs.of(&loads)
-        }
-        Some(Command::Set(args)) => args.run(),
-        #[cfg(target_os = "linux")]
-        Some(Command::Store(args)) => args.run(),
-        Some(Command::Vm(args)) => args.run(),
         None => list_machines(),
     }
 }
@@ -103,98 +49,68 @@ fn list_machines() -> Result {
     print(&Machine::built_in().iter().map(line).collect::<String>())
 }
 
-/// How long a workload lasts.
-trait Lasts: Args {
-    fn schedule(&self) -> Schedule;
-}
-
+/// What all workloads take on simulated machines.
 #[derive(Args)]
-struct Length {
-    /// Virtual length of each measurement, after as much again for warming up.
-    #[arg(long, value_parser = seconds, default_value = "0.001")]
-    seconds: Duration,
-}
-
-impl Lasts for Length {
-    fn schedule(&self) -> Schedule {
-        Schedule::even(self.seconds)
-    }
-}
-
-/// Until it ends by itself.
-#[derive(Args)]
-struct Whole;
-
-impl Lasts for Whole {
-    fn schedule(&self) -> Schedule {
-        Schedule::NONE
-    }
-}
-
-/// Runs on locks, or on what takes their place.
-#[derive(Args)]
-struct Runs<L: Known, T: Lasts> {
+struct Runs<L: Known> {
     #[command(flatten)]
     locks: Locks<L>,
-    #[command(flatten)]
-    length: T,
+    /// Virtual length of each measurement, after as much again for warming up.
+    #[arg(long, value_parser = seconds, default_value = "0.001")]
+    seconds: Option<Duration>,
     #[command(flatten)]
     simulated: Simulated,
 }
 
-impl<L: Known, T: Lasts> Runs<L, T> {
-    fn of<W: Workload<Load: Simulate<Simulated = L>>>(&self, workload: &W) -> Result {
-        self.simulated
-            .run(workload, &self.locks.chosen(), self.length.schedule())
+/// Calls a generic function for what a workload runs on.
+macro_rules! for_subject {
+    ($row:expr, $of:ident($($argument:expr),*)) => {
+        match $row.runs {
+            Of::Ranges(_) | Of::Objects => $of::<&'static Lock>($($argument),*),
+            Of::Whole(_) => $of::<&'static RwLock>($($argument),*),
+            Of::Keys => $of::<&'static KeyLock>($($argument),*),
+            Of::Words => $of::<Kernel>($($argument),*),
+            Of::Sets => $of::<&'static spanlock_bench::sets::Simulated>($($argument),*),
+            #[cfg(target_os = "linux")]
+            Of::Files => $of::<&'static spanlock_bench::store::Simulated>($($argument),*),
+            #[cfg(not(target_os = "linux"))]
+            Of::Files => unreachable!("there are no such workloads"),
+            Of::Spaces => $of::<&'static spanlock_bench::space::Simulated>($($argument),*),
+        }
+    };
+}
+
+fn augmented<L: Known>(command: Cmd) -> Cmd {
+    Runs::<L>::augment_args(command)
+}
+
+/// The command of a workload, with what all workloads take here.
+pub(crate) fn of(row: &'static Row, command: Cmd) -> Cmd {
+    let command = for_subject!(row, augmented(command));
+    // The papers' machines.
+    let machine = match row.runs {
+        Of::Whole(_) => "xeon-2x18x2",
+        Of::Files | Of::Spaces => "xeon-4x18x2",
+        _ => "xeon-2x10x2",
+    };
+    let command = command.mut_arg("machine", |arg| arg.default_value(machine));
+    match row.runs {
+        Of::Spaces => command.mut_arg("locks", |locks| locks.alias("lock")),
+        _ => command,
     }
 }
 
-/// A workload with its own numbers.
-#[derive(Args)]
-struct Of<W: Args + Workload<Load: Simulate>, T: Lasts = Length> {
-    #[command(flatten)]
-    workload: W,
-    #[command(flatten)]
-    runs: Runs<<W::Load as Simulate>::Simulated, T>,
+fn simulated<S: Subject>(row: &'static Row, matches: &ArgMatches) -> Result {
+    let panels = panels(row, matches, Place::Simulated)?;
+    let Runs::<S> {
+        locks,
+        seconds,
+        simulated,
+    } = Runs::from_arg_matches(matches).expect("these are its arguments");
+    let schedule = seconds.map_or(Schedule::NONE, Schedule::even);
+    simulated.run(&panels, &locks.chosen(), schedule)
 }
 
-impl<W: Args + Workload<Load: Simulate>, T: Lasts> Of<W, T> {
-    fn run(&self) -> Result {
-        self.runs.of(&self.workload)
-    }
-}
-
-#[derive(Args)]
-struct Latency {
-    #[command(flatten)]
-    parts: Parts,
-    #[command(flatten)]
-    runs: Runs<&'static Lock, Whole>,
-}
-
-impl Latency {
-    fn run(&self) -> Result {
-        /// Acquisitions in a second lock before the first that counts.
-        const WARMUP: usize = 100;
-        self.runs.of(&vec![latency::Load {
-            parts: self.parts.parts,
-            warmup: WARMUP,
-            rounds: 1,
-        }])
-    }
-}
-
-/// Reader-writer locks under the workloads of `bench rw`, in virtual time.
-#[derive(Args)]
-#[command(arg_required_else_help = true)]
-struct Rw {
-    #[command(subcommand)]
-    load: Loads<RwRuns>,
-}
-
-#[derive(Args)]
-#[command(mut_arg("machine", |machine| machine.default_value("xeon-2x18x2")))] // the paper's
-struct RwRuns {
-    #[command(flatten)]
-    runs: Runs<&'static RwLock, Length>,
+/// Runs a workload on a simulated machine.
+pub(crate) fn on_machine(row: &'static Row, matches: &ArgMatches) -> Result {
+    for_subject!(row, simulated(row, matches))
 }

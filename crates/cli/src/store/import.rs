@@ -3,6 +3,7 @@
 use super::look::directory;
 use super::{Copied, copy_bytes};
 use crate::failure::{At, Failure, Result};
+use crate::progress::Progress;
 use spanlock_structures::store::{Error, Ino, Kind, NewNode, Store};
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
@@ -10,9 +11,31 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Copies what is in a folder into a directory of the store, with permissions, owners, times, links and holes.
+/// Copies what is in a folder into a directory of the store, with permissions, owners, times, links and holes. What was
+/// copied before a failure stays, and the failure says how much that is.
 pub(super) fn import(store: &Store, folder: &Path, to: &Path) -> Result<Copied> {
     let mut copied = Copied::default();
+    let progress = Progress::new(0);
+    let done = import_all(store, folder, to, &mut copied, &progress);
+    drop(progress);
+    match done {
+        Ok(()) => Ok(copied),
+        Err(Failure::Input(why)) if copied.directories + copied.files + copied.others > 0 => {
+            Err(Failure::Input(format!(
+                "{why}. What was copied stays, the file named in part: {copied}"
+            )))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+fn import_all(
+    store: &Store,
+    folder: &Path,
+    to: &Path,
+    copied: &mut Copied,
+    progress: &Progress,
+) -> Result {
     // Files with several names, by device and number.
     let mut several = HashMap::new();
     let mut waiting = vec![(folder.to_owned(), directory(store, to)?)];
@@ -21,6 +44,7 @@ pub(super) fn import(store: &Store, folder: &Path, to: &Path) -> Result<Copied> 
         let entries = fs::read_dir(&folder).at(&folder)?;
         for entry in entries {
             let path = entry.at(&folder)?.path();
+            progress.more(path.display());
             let metadata = fs::symlink_metadata(&path).at(&path)?;
             let key = (metadata.dev(), metadata.ino());
             if let Some(&ino) = several.get(&key) {
@@ -29,7 +53,7 @@ pub(super) fn import(store: &Store, folder: &Path, to: &Path) -> Result<Copied> 
                 copied.others += 1;
                 continue;
             }
-            let ino = import_one(store, &path, &metadata, parent, &mut copied)?;
+            let ino = import_one(store, &path, &metadata, parent, copied)?;
             if metadata.is_dir() {
                 waiting.push((path.clone(), ino));
             } else if metadata.nlink() > 1 {
@@ -46,7 +70,7 @@ pub(super) fn import(store: &Store, folder: &Path, to: &Path) -> Result<Copied> 
         });
         set.at(&path)?;
     }
-    Ok(copied)
+    Ok(())
 }
 
 fn nanoseconds(seconds: i64, rest: i64) -> i64 {
@@ -98,8 +122,8 @@ fn import_one(
     match kind {
         Kind::Directory => copied.directories += 1,
         Kind::File => {
-            copied.files += 1;
             copied.bytes += copy(store, path, ino)?;
+            copied.files += 1;
         }
         Kind::Symlink | Kind::Special => copied.others += 1,
     }

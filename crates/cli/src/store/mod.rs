@@ -71,6 +71,9 @@ enum What {
         file: PathBuf,
     },
     /// Copy the content of a folder into a store.
+    ///
+    /// The folder itself is not copied, as by `rsync FOLDER/`. If that fails, because the store is full for instance,
+    /// what was copied by then stays.
     Import {
         /// The file or device.
         path: PathBuf,

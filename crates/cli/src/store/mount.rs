@@ -36,23 +36,20 @@ mod with_fuse {
     use super::Arguments;
     use crate::failure::{At, Failure, Result};
     use crate::output::print;
-    use crate::signals::{self, set_mask};
     use crate::store::open;
+    use spanlock_child::signals::{self, set_mask};
     use spanlock_mount::{Mounted, detach, what_is_missing};
     use std::num::NonZeroUsize;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::thread;
 
     /// What a terminal, a service manager and a person send to end a command.
     const ENDS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
     pub(crate) fn run(arguments: &Arguments) -> Result {
-        let folder = arguments.folder.canonicalize().at(&arguments.folder)?;
+        let folder = mount_point(&arguments.folder)?;
         if let Some(missing) = what_is_missing() {
             return Err(Failure::Input(format!("FUSE: {missing}")));
-        }
-        if !folder.is_dir() {
-            return Err("it is no folder").at(&folder);
         }
         // Before any thread starts, so that all have it.
         let ends = signals::set_of(&ENDS);
@@ -70,6 +67,19 @@ mod with_fuse {
         named.spawn(move || detach_at_a_signal(&ends, &folder))?;
         let served = mounted.serve();
         served.at(&arguments.path)
+    }
+
+    /// The folder. A mount whose server was killed is still there, and nothing can be mounted over it.
+    fn mount_point(folder: &Path) -> Result<PathBuf> {
+        match folder.metadata() {
+            Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Err(format!(
+                "a mount is still there whose server has ended: `fusermount3 -u {}` removes it",
+                folder.display()
+            ))
+            .at(folder),
+            Ok(metadata) if !metadata.is_dir() => Err("it is no folder").at(folder),
+            _ => folder.canonicalize().at(folder),
+        }
     }
 
     fn threads(arguments: &Arguments) -> NonZeroUsize {

@@ -80,18 +80,13 @@ fn wrong_arguments_are_named_with_what_was_expected() {
         bench memory --locks song:h=0 | song:h=0 | h=1..=16
         bench batch --locks null,song:h=2..17 | h=2..17 | h=1..=16
         bench batch --locks song:h=3..2 | h=3..2 | h=1..=16
-        bench soak --locks null | null | promises nothing
-        bench soak --rounds 1 | '1' | 2..
-        bench soak --stall 0 | '0' | more than 0
-        bench soak --threads 0 | '0' | from 1 to 256
         bench rw alternator --locks lsit | lsit | pthread
-        bench rw alternator --locks floor-private | floor-private | pthread
         bench rw readers --locks nil | nil | floor-private
         bench rw uncontended --locks nil | nil | floor-shared
         bench rw uncontended --pairs 0 | '0' | 1..
         bench rw interference --pool 0 | '0' | from 1 to 8192
         bench rw interference --pool 1,x | 'x' | from 1 to 8192
-        bench rw test_rwlock --pause -1 | -1 | 0..=1048576
+        bench rw test_rwlock --pause -1 | -1 | from 0 to 1048576
         bench rw rwbench --writes 1.5 | 1.5 | from 0 to 1
         bench rw rwbench --writes NaN | NaN | from 0 to 1
         bench rw rwbench --inside -1 | -1 | --inside

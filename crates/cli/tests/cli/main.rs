@@ -140,28 +140,6 @@ fn counters_are_there_or_said_to_be_absent() {
 }
 
 #[test]
-fn soak_checks_all_locks_that_promise_exclusion() {
-    let lines = json_lines("bench soak --seconds 0.5 --threads 4 --rounds 2 --format json");
-    let locks = json_lines("bench --list --format json").len();
-    assert_eq!(of(&lines, "soak").len(), 2 * (locks - 1), "all but null");
-    let table = written_at(
-        "160",
-        "bench soak --locks song:h=1..3,std-rwlock --seconds 0.2 --rounds 2",
-    );
-    has_all(
-        &table,
-        &[
-            "song:h=2",
-            "longest wait",
-            "grown",
-            "locks the whole",
-            "at once",
-            "machine: ",
-        ],
-    );
-}
-
-#[test]
 fn arr_writes_a_line_for_each_run() {
     let lines = json_lines(
         "bench arr --locks list-rw,null,list-rw --variant full,random --reads 100,0 --threads 1:2,2 \
@@ -179,22 +157,6 @@ fn arr_writes_a_line_for_each_run() {
         2 * 2 * 2 * 2 * 2,
         "locks, variants, reads, threads, repeats"
     );
-    assert_eq!(
-        of(&lines, "standing").len(),
-        2 * 2 * 2,
-        "variants, reads, threads"
-    );
-    for claim in of(&lines, "claim") {
-        let verdict = claim["verdict"].as_str().unwrap();
-        assert!(
-            ["holds", "fails", "cannot tell"].contains(&verdict),
-            "{claim}"
-        );
-        assert!(
-            claim["source"].is_string() && claim["because"].is_string(),
-            "{claim}"
-        );
-    }
     for run in &runs {
         assert_eq!(run["seed"], 9);
         assert!(run["ops_per_sec"].as_f64().is_some(), "{run}");
@@ -237,14 +199,9 @@ fn batch_writes_a_line_for_each_run_and_for_what_cannot_run() {
     );
     let runs = of(&lines, "batch");
     assert_eq!(runs.len(), 2 * 2 * 2 * 2, "locks, holds, threads, repeats");
-    let sources = of(&lines, "claim")
-        .into_iter()
-        .map(|claim| claim["source"].as_str().unwrap());
-    assert!(sources.clone().any(|source| source.starts_with("P4")));
-    assert!(!sources.clone().any(|source| source.starts_with("P1")));
     for run in &runs {
         assert_eq!(run["seed"], 9);
-        assert_eq!(run["torn_ranges"], 0);
+        assert!(run.get("torn_ranges").is_none(), "{run}");
         let cannot = run["lock"] == "std-rwlock" && run["hold"] == 16;
         assert_eq!(run["ops_per_sec"].is_null(), cannot, "{run}");
         assert_eq!(run.get("skipped").is_some(), cannot, "{run}");
@@ -269,7 +226,7 @@ fn keys_of_all_lengths_and_draws_are_locked_with_and_without_writes() {
         let cannot = run["access"] == "scans" && run["lock"] == "stripes";
         assert_eq!(run.get("skipped").is_some(), cannot, "{run}");
         if !cannot {
-            assert!(run["lost_updates"] == 0 && run["torn_reads"] == 0, "{run}");
+            assert!(run.get("lost_updates").is_none(), "{run}");
         }
     }
     let has = |length: u64, chosen: &str, writes: u64| {
@@ -289,7 +246,7 @@ fn blob_writes_where_the_time_of_a_read_went_and_what_did_not_run() {
     let runs = of(&lines, "blob");
     assert_eq!(runs.len(), 5 * 2 * 2, "who reads, caches, repeats");
     for run in &runs {
-        assert_eq!(run["torn_reads"], 0);
+        assert!(run.get("torn_reads").is_none(), "{run}");
         let by = run["lock"].as_str().unwrap();
         let has_cache = run["cache"] == 2;
         let cannot = ["std-rwlock", "null"].contains(&by) || (has_cache && by == "own-area");
@@ -305,14 +262,6 @@ fn blob_writes_where_the_time_of_a_read_went_and_what_did_not_run() {
                 assert_eq!(part("lock") > 0.0, by != "copy", "{run}");
             }
         }
-    }
-    let claims = of(&lines, "claim");
-    assert!(!claims.is_empty());
-    for claim in claims {
-        assert!(
-            claim["source"].as_str().unwrap().starts_with("P4 §4.4"),
-            "{claim}"
-        );
     }
     let table = written(
         "bench blob --locks null,song --cache 0 --draw uniform --records 1 --threads 1 --seconds 0.01 --repeat 1",
@@ -340,14 +289,14 @@ fn patterns_write_a_line_for_each_run_and_tables() {
         "locks, patterns, reads, bystanders"
     );
     for run in &runs {
-        assert_eq!(run["lost_updates"], 0);
-        assert_eq!(run["torn_reads"], 0);
+        assert!(run.get("lost_updates").is_none(), "{run}");
+        assert!(run.get("torn_reads").is_none(), "{run}");
     }
     let table = written(arguments);
     has_all(
         &table,
         &[
-            "files, 50 % reads: million operations",
+            "files, 50 % reads: ",
             "everything, 100 % reads, beside 5 threads",
             "acquisition in ns",
             "machine: ",
@@ -395,11 +344,11 @@ fn latency_reports_first_and_later_acquisitions_apart() {
     let lines = json_lines(
         "bench latency --locks list-rw,song:h=2,bitmap --threads 1,3 --parts 50 --repeat 2 --format json",
     );
-    assert_eq!(lines.len(), 1 + 3 * 2);
+    assert_eq!(lines.len(), 1 + 3 * 2 * 2);
     for line in &lines[1..] {
         assert_eq!(line["workload"], "latency");
         for phase in ["first", "again"] {
-            assert_eq!(line[format!("{phase}_count")], 100, "{line}");
+            assert_eq!(line[format!("{phase}_count")], 50, "{line}");
             let times = &line[format!("{phase}_ns")];
             let times = ["p50", "p90", "p99", "p999", "max"].map(|p| times[p].as_u64());
             assert!(
@@ -441,10 +390,7 @@ fn rw_workloads_write_a_line_for_each_run() {
         let runs = &lines[1..];
         assert_eq!(runs.len(), 2 * 2 * 2 * loads, "{load}");
         let name = load.split(' ').next().unwrap();
-        assert!(
-            runs.iter()
-                .all(|run| run["workload"] == "rw" && run["load"] == name)
-        );
+        assert!(runs.iter().all(|run| run["workload"] == name));
         assert_eq!(
             (&runs[0]["lock"], &runs[1]["lock"]),
             (&"futex".into(), &"bravo-futex".into())

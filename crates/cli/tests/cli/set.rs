@@ -32,17 +32,6 @@ fn sets_write_a_line_for_each_run_and_their_bytes() {
     assert!(bytes("range-slots") + 7.0 < bytes("orig"));
     // A node of the peer has its key, a word of its own, and a link at least.
     assert!(bytes("crossbeam-skiplist") >= 24.0);
-    let claims = of(&lines, "claim");
-    assert!(!claims.is_empty());
-    for claim in claims {
-        assert!(
-            claim["source"]
-                .as_str()
-                .unwrap()
-                .starts_with("P1 §7.1, Fig. 4"),
-            "{claim}"
-        );
-    }
 }
 
 #[test]
@@ -68,7 +57,7 @@ fn simulated_sets_take_a_stall_for_each_operation() {
     let ops = |stall: &str| {
         let command = "sim set --keys 64 --sets orig --threads 1 --seconds 0.0001 --seeds 1 --no-cache --format json";
         let lines = json_lines(&format!("{command} --stall {stall}"));
-        of(&lines, "sim-set")[0]["ops_per_sec"].as_f64().unwrap()
+        of(&lines, "set")[0]["ops_per_sec"].as_f64().unwrap()
     };
     assert!(ops("20000") < ops("0") / 5.0);
 }

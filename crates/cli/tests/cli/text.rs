@@ -60,7 +60,7 @@ fn help_fits_and_breaks_no_word() {
     }
 }
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 15] = [
     "bench --list",
     "bench rw --list",
     "bench arr --locks list-rw kernel-rw list-rw-nofast --variant full --reads 100 --threads 1:9 --seconds 0.001 \
@@ -71,7 +71,6 @@ const COMMANDS: [&str; 16] = [
     "bench latency --locks list-rw-nofast --threads 1 --parts 50 --repeat 1",
     "bench memory --locks list-rw-nofast std-rwlock --hold 1 16",
     "bench micro --threads 1:9 --seconds 0.001 --repeat 2",
-    "bench soak --locks song:h=1..3 std-rwlock --seconds 0.2 --rounds 2",
     "bench uncontended --locks list-rw-unfair floor-2rmw --pairs 10",
     "bench waiting --locks list-rw-unfair --threads 2 --seconds 0.001",
     "bench rw interference --locks futex bravo-futex-paper-1024 --threads 1 --seconds 0.001 --repeat 2",
@@ -106,7 +105,6 @@ fn a_single_run_has_no_spread_and_one_thread_is_one() {
         "bench micro --threads 1 --seconds 0.001 --repeat 1",
         "bench uncontended --locks list-rw --pairs 10 --repeat 1",
         "bench async --locks list-rw --load read disjoint --pairs 10 --workers 1 --seconds 0.001 --repeat 1",
-        "bench soak --locks list-rw --threads 1 --seconds 0.1 --rounds 2",
         "bench waiting --locks list-rw --threads 1 --seconds 0.001",
         "bench rw rwbench --locks futex --threads 1 --seconds 0.001 --repeat 1",
         "bench rw interference --locks futex --pool 1 --threads 1 --seconds 0.001 --repeat 1",

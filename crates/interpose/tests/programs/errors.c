@@ -94,6 +94,21 @@ static void one_lock(int kind)
 	CHECK(pthread_rwlock_destroy(&lock), 0);
 }
 
+static void *write_and_exit(void *lock)
+{
+	CHECK(pthread_rwlock_wrlock(lock), 0);
+	return NULL;
+}
+
+/* The next thread may have the memory of one that has exited, and holds nothing itself. */
+static void written_by_a_thread_that_is_gone(int kind)
+{
+	pthread_rwlock_t lock;
+	init(&lock, kind);
+	join(start(write_and_exit, &lock));
+	join(start(other_thread_finds_it_written, &lock));
+}
+
 static void *write_without_a_time(void *lock)
 {
 	const struct timespec *volatile none = NULL;
@@ -150,6 +165,7 @@ int main(void)
 {
 	for (int i = 0; i < KINDS; i++) {
 		one_lock(kinds[i]);
+		written_by_a_thread_that_is_gone(kinds[i]);
 		destroyed_while_held(kinds[i]);
 		without_a_time(kinds[i]);
 	}

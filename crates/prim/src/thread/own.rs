@@ -27,10 +27,10 @@ pub fn start_own(name: &'static CStr, stack: usize, run: impl FnOnce() + Send + 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod linux {
     use super::CStr;
+    use crate::contain;
     use core::mem;
     use core::ptr;
     use libc::{c_void, pthread_attr_t, pthread_t};
-    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// What a new thread is given.
     struct Start {
@@ -45,10 +45,7 @@ mod linux {
         let here = unsafe { libc::pthread_self() };
         // SAFETY: the thread runs, and the name is a C string. If it is too long, the thread has none.
         unsafe { libc::pthread_setname_np(here, name.as_ptr()) };
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
-            // To drop it is to run foreign code, which may panic again.
-            mem::forget(payload);
-        }
+        contain(run);
         ptr::null_mut()
     }
 

@@ -23,24 +23,10 @@ impl<T: Default + Sync> Table<T> {
     /// The entry of an index; the first call for an index creates it.
     pub fn get(&self, index: usize) -> &T {
         let chunk = &self.chunks[index / WORD];
-        // Acquire: pairs with the Release below, which publishes the entries.
+        // Acquire: pairs with the Release in `publish`.
         let mut entries = chunk.load(Ordering::Acquire);
         if entries.is_null() {
-            let fresh = Box::into_raw(Box::new(core::array::from_fn(|_| T::default())));
-            let publish = chunk.compare_exchange(
-                ptr::null_mut(),
-                fresh,
-                Ordering::Release,
-                Ordering::Acquire,
-            );
-            entries = match publish {
-                Ok(_) => fresh,
-                Err(theirs) => {
-                    // SAFETY: `fresh` comes from the Box above. It was not published, so no other thread has it.
-                    drop(unsafe { Box::from_raw(fresh) });
-                    theirs
-                }
-            };
+            entries = publish(chunk);
         }
         // SAFETY: a published chunk is initialised, and only `drop` frees it, which needs the table exclusively.
         let entries = unsafe { &*entries };
@@ -50,6 +36,24 @@ impl<T: Default + Sync> Table<T> {
     /// The entries of all indices taken so far.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (0..high_water()).map(|index| self.get(index))
+    }
+}
+
+/// The chunk, which this call has made unless another thread was first. Entries are made one by one on the heap: a
+/// whole chunk may be larger than a thread's stack.
+#[cold]
+#[inline(never)]
+fn publish<T: Default>(chunk: &AtomicPtr<[T; WORD]>) -> *mut [T; WORD] {
+    let entries: Box<[T]> = (0..WORD).map(|_| T::default()).collect();
+    let fresh = Box::into_raw(entries).cast::<[T; WORD]>();
+    // Release: publishes the entries.
+    match chunk.compare_exchange(ptr::null_mut(), fresh, Ordering::Release, Ordering::Acquire) {
+        Ok(_) => fresh,
+        Err(theirs) => {
+            // SAFETY: `fresh` is the box above, of `WORD` entries. It was not published, so no other thread has it.
+            drop(unsafe { Box::from_raw(fresh) });
+            theirs
+        }
     }
 }
 

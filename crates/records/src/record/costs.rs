@@ -1,7 +1,6 @@
-//! Lines of measurements that are reported and not compared: memory, uncontended locks, revocation, and soaks.
+//! Lines of measurements that are reported and not compared: memory, uncontended locks, and revocation.
 
 use crate::trial::times::AcquireTimes;
-use derive_more::Display;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -146,47 +145,4 @@ pub struct Revocation {
     pub fence_ns: f64,
     /// Nanoseconds of a scan that finds no reader.
     pub scan_ns: f64,
-}
-
-/// Two holders that do not exclude each other.
-#[derive(Debug, Display, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Meeting {
-    /// They write ranges next to each other.
-    #[display("writers of neighbouring ranges")]
-    Neighbours,
-    /// They read the same range.
-    #[display("readers")]
-    Readers,
-}
-
-/// One round of random work on one lock: a line of JSON.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Soak {
-    /// The lock's name.
-    pub lock: String,
-    /// The number of this round, from 0.
-    pub round: u32,
-    /// Threads.
-    pub threads: usize,
-    /// The seed of the random numbers.
-    pub seed: u64,
-    /// Ranges acquired.
-    pub acquired: u64,
-    /// The requests that can give up: `never`, `at once` (tries) or `in time` (tries, and waits of limited time).
-    pub gives_up: String,
-    /// Requests that did.
-    pub gave_up: u64,
-    /// How threads hold several ranges: `waiting` or `trying` for those after the first; or else why they do not.
-    pub several: String,
-    /// The most ranges that a thread held at once.
-    pub most_held: usize,
-    /// The holders that met.
-    pub meetings: Vec<Meeting>,
-    /// Whether there were readers; else all wrote.
-    pub readers_share: bool,
-    /// The longest wait, in milliseconds, of a request that did not give up.
-    pub longest_wait_ms: f64,
-    /// Bytes allocated since the end of the first round.
-    pub grown_bytes: Bytes,
 }

@@ -1,10 +1,8 @@
 //! Findings as records: the best lock of each family, rankings on other machines, and judged claims.
 
-use super::plural;
 use crate::stats::distinct;
-use derive_more::Display;
 use serde::{Deserialize, Serialize};
-use std::fmt::{self, Write};
+use std::fmt;
 
 /// The families of locks in one panel at one number of threads, best first: a line of JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,6 +11,9 @@ pub struct Standing {
     pub panel: String,
     /// Threads.
     pub threads: usize,
+    /// Where the runs were made, among those of several places.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     /// The best lock of each family.
     pub families: Vec<Placed>,
 }
@@ -35,44 +36,6 @@ pub struct Placed {
     pub of_leader: f64,
     /// Whether the difference to the leader is beyond the spreads.
     pub behind: bool,
-}
-
-impl fmt::Display for Standing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { panel, threads, .. } = self;
-        let threads = plural(*threads);
-        let Some((leader, rest)) = self.families.split_first() else {
-            return write!(f, "{panel}, {threads}: no lock ran");
-        };
-        let Placed {
-            lock,
-            ops_per_sec,
-            spread,
-            repeats,
-            ..
-        } = leader;
-        // In millions; of operations that take long, there are fewer.
-        let decimals = if *ops_per_sec < 1e5 { 6 } else { 3 };
-        write!(
-            f,
-            "{panel}, {threads}: {lock} leads, {:.decimals$}",
-            ops_per_sec / 1e6
-        )?;
-        if *repeats != 1 {
-            write!(f, " ±{:.0}%", spread * 100.0)?;
-        }
-        for (word, behind) in [("level with it", false), ("behind", true)] {
-            let mut names = String::new();
-            for placed in rest.iter().filter(|placed| placed.behind == behind) {
-                let comma = if names.is_empty() { "" } else { "," };
-                write!(names, "{comma} {} {:.2}", placed.lock, placed.of_leader)?;
-            }
-            if !names.is_empty() {
-                write!(f, "; {word}:{names}")?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The order of locks in one panel at one number of threads, and its changes on other machines: a line of JSON.
@@ -170,8 +133,7 @@ pub enum Verdict {
 }
 
 /// A judged claim: a line of JSON.
-#[derive(Debug, Display, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[display("{verdict}: {says} ({source})\n    {because}")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgement {
     /// The paper and section.
     pub source: String,
@@ -181,6 +143,9 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The figures, or why there are none.
     pub because: String,
+    /// Where the runs were made, among those of several places.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
 }
 
 impl fmt::Display for Verdict {

@@ -4,15 +4,15 @@
 //! |---|---|
 //! | [`Provenance`](provenance::Provenance) | the machine, source and command of the lines that follow |
 //! | [`Record`] | one run of a workload on one lock, on hardware or simulated |
-//! | [`Memory`], [`ManyLocks`], [`Uncontended`], [`RwUncontended`], [`Revocation`], [`Soak`], [`Tasks`] | other costs of one lock |
+//! | [`Memory`], [`ManyLocks`], [`Uncontended`], [`RwUncontended`], [`Revocation`], [`Tasks`] | other costs of one lock |
 //! | [`finding`] | a finding that follows from records |
 //! | [`Line`] | any of these |
 //!
 //! The harness fills records in, and the report reads them; neither needs the other. So a record
 //! holds everything that a comparison needs of a lock ([`lock::Lock`]).
 //!
-//! Users' files hold these fields: their names and values stay. A new field needs a value for lines of an older
-//! program, which lack it.
+//! A line of a run does not mention fields that have nothing in them. What no field of [`Record`] is, is a setting of
+//! the workload, so a new workload changes nothing here.
 
 mod costs;
 pub mod finding;
@@ -22,14 +22,14 @@ pub mod provenance;
 mod run;
 
 pub use costs::{
-    Among, Bytes, HOLD, ManyLocks, Meeting, Memory, Revocation, RwUncontended, SetMemory, Soak,
-    Tasks, Uncontended,
+    Among, Bytes, HOLD, ManyLocks, Memory, Revocation, RwUncontended, SetMemory, Tasks, Uncontended,
 };
-pub use panel::{Panel, Phase, VmStat};
+pub use panel::{Kind, Panel, Phase, VmStat};
 pub use run::{Record, Simulated};
 
 use derive_more::TryInto;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fmt;
 use std::str::FromStr;
 
@@ -45,8 +45,6 @@ pub enum Line {
     Claim(finding::Judgement),
     /// A lock of the harness.
     Lock(lock::Entry),
-    /// A round of a soak of one lock.
-    Soak(Soak),
     /// The waits for a lock among threads that never pause.
     Among(Among),
     /// What tasks get done under a lock.
@@ -73,7 +71,7 @@ pub enum Line {
     SimRanking(finding::Ranking),
     /// The machine of the simulated runs that follow.
     #[serde(rename = "sim-machine")]
-    SimMachine(prim_sim::Machine),
+    SimMachine(machines::Machine),
     /// A run of a workload. Its record names its kind itself, so [`Line`] reads and writes it apart.
     #[serde(skip)]
     Run(Box<Record>),
@@ -90,20 +88,19 @@ impl fmt::Display for Line {
     }
 }
 
-/// Reads back what was written.
+/// Reads back what was written. A line with a lock and its threads is of a run.
 impl FromStr for Line {
     type Err = serde_json::Error;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        #[derive(Deserialize)]
-        struct Tag {
-            workload: String,
+        let line: Value = serde_json::from_str(text)?;
+        match line.get("panel").is_some()
+            && line.get("threads").is_some()
+            && line.get("lock").is_some()
+        {
+            true => Ok(Self::Run(serde_json::from_value(line)?)),
+            false => serde_json::from_value(line),
         }
-        let Tag { workload } = serde_json::from_str(text)?;
-        if Record::is_of(&workload) {
-            return Ok(Self::Run(serde_json::from_str(text)?));
-        }
-        serde_json::from_str(text)
     }
 }
 

@@ -3,27 +3,24 @@
 use super::lock::Lock;
 use super::{Panel, Phase};
 use crate::stats::ends;
-use crate::trial::blob::Parts;
 use crate::trial::counters::Rate;
-use crate::trial::run::Throughput;
+use crate::trial::run::{Parts, Throughput};
 use crate::trial::times::AcquireTimes;
 use crate::trial::vm::Stat;
-use prim_sim::Placement;
+use machines::Placement;
 use serde::de::Error as _;
-use serde::ser::{Error as _, SerializeMap};
+use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
+use std::sync::LazyLock;
 
-/// What `workload` of a simulated run begins with.
-const SIMULATED: &str = "sim-";
-
-/// One run: a line of JSON. A workload fills in what it measures. Every other field keeps its default, and the line of
-/// that workload does not mention it.
+/// One run: a line of JSON. A workload fills in what it measures. Every other field keeps its default, and a line does
+/// not mention it. What is no field here is a setting of the workload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
+#[serde(remote = "Self", default)]
 pub struct Record {
-    /// The workload and its parameters.
-    #[serde(flatten)]
+    /// The workload and its settings.
+    #[serde(skip)]
     pub panel: Panel,
     /// The lock; of a microbenchmark, the kernel.
     #[serde(flatten)]
@@ -33,27 +30,18 @@ pub struct Record {
     /// The seed of the random numbers.
     pub seed: u64,
     /// The number of this run among equal runs, from 0.
-    #[serde(default)]
     pub repeat: u32,
-    /// Rounds, each on a fresh lock.
-    #[serde(default)]
-    pub rounds: u32,
     /// The length of the measured time.
-    #[serde(default)]
     pub seconds: f64,
     /// Operations per second, of all threads; `None` if nothing was run.
     pub ops_per_sec: Option<f64>,
     /// Reads per second, of all threads.
-    #[serde(default)]
     pub reads_per_sec: f64,
     /// Writes per second, of all threads.
-    #[serde(default)]
     pub writes_per_sec: f64,
     /// Operations of the thread that had the fewest.
-    #[serde(default)]
     pub min_ops_per_thread: u64,
     /// Operations of the thread that had the most.
-    #[serde(default)]
     pub max_ops_per_thread: u64,
     /// Processor time of the process in the measured time; `None` where the system does not report it.
     pub cpu_seconds: Option<f64>,
@@ -63,28 +51,22 @@ pub struct Record {
     /// Processor time, in milliseconds, of a thread that waited while another thread held for [`HOLD`](super::HOLD).
     pub sleeper_cpu_ms: Option<f64>,
     /// Hardware events per operation, if they were counted.
-    #[serde(default)]
     pub counters: Vec<Rate>,
     /// Updates that were made and left no trace: zero if the lock excludes.
-    #[serde(default)]
     pub lost_updates: u64,
     /// Ranges that another thread wrote while they were held: zero if the lock excludes.
-    #[serde(default)]
     pub torn_ranges: u64,
     /// Reads that saw half of a write: zero if the lock excludes.
-    #[serde(default)]
     pub torn_reads: u64,
     /// Where the time of a read from an aliasing area went.
     pub read_ns: Option<Parts>,
     /// How long acquisitions took, if they were timed.
     pub acquire_ns: Option<AcquireTimes>,
     /// First acquisitions of a part of the resource.
-    #[serde(default)]
     pub first_count: u64,
     /// How long the first acquisitions took.
     pub first_ns: Option<AcquireTimes>,
     /// Later acquisitions of a part.
-    #[serde(default)]
     pub again_count: u64,
     /// How long the later acquisitions took.
     pub again_ns: Option<AcquireTimes>,
@@ -95,7 +77,6 @@ pub struct Record {
     /// Why nothing was run.
     pub skipped: Option<String>,
     /// The simulated machine; `None` for a run on hardware.
-    #[serde(flatten)]
     pub simulated: Option<Simulated>,
 }
 
@@ -107,7 +88,6 @@ pub struct Simulated {
     /// Where threads ran.
     pub placement: Placement,
     /// Operations of the simulated machine.
-    #[serde(rename = "simulated")]
     pub operations: u64,
 }
 
@@ -138,12 +118,6 @@ impl Record {
         }
     }
 
-    /// Whether lines of this workload are of runs.
-    pub(super) fn is_of(workload: &str) -> bool {
-        let name = workload.strip_prefix(SIMULATED).unwrap_or(workload);
-        FIELDS.iter().any(|(of, ..)| *of == name)
-    }
-
     /// The name of the simulated machine, if it was one.
     #[must_use]
     pub fn machine(&self) -> Option<&str> {
@@ -168,179 +142,43 @@ impl Record {
     }
 }
 
-/// The fields of the lines of each workload, in order: of a measured run, and of a simulated one, where [`MACHINE`]
-/// follows. A field with a `?` is left out if there is nothing in it; lines of an older program lack it, and those with
-/// `=null`. Words in capitals are [`GROUPS`].
-const FIELDS: [(&str, &str, &str); 12] = [
-    (
-        "arr",
-        "variant reads threads LOCK RUN lost_updates acquire_ns?",
-        "variant reads acquire_ns?",
-    ),
-    (
-        "batch",
-        "hold ranges threads LOCK RUN torn_ranges skipped?",
-        "hold ranges",
-    ),
-    (
-        "blob",
-        "BLOB threads LOCK RUN torn_reads read_ns skipped?",
-        "BLOB",
-    ),
-    (
-        "keys",
-        "KEYS threads LOCK RUN lost_updates torn_reads skipped?",
-        "KEYS",
-    ),
-    (
-        "latency",
-        "lock threads parts rounds seed TIMES",
-        "parts TIMES",
-    ),
-    (
-        "micro",
-        "lock threads repeat seed seconds ops_per_sec OPS",
-        "",
-    ),
-    (
-        "pattern",
-        "PATTERN threads LOCK RUN lost_updates torn_reads acquire_ns?",
-        "PATTERN acquire_ns?",
-    ),
-    (
-        "rw",
-        "LOAD LOCK threads repeat seed seconds ops_per_sec RATES OPS cpu_seconds=null handoff_ns? DATA acquire_ns?",
-        "LOAD RATES acquire_ns?",
-    ),
-    ("set", "SET threads LOCK RUN lost_updates skipped?", "SET"),
-    (
-        "store",
-        "kernel pages threads LOCK RUN lost_updates torn_reads skipped?",
-        "kernel pages",
-    ),
-    ("vm", "VM threads LOCK RUN space?", "VM space?"),
-    (
-        "waiting",
-        "variant reads threads LOCK RUN lost_updates acquire_ns? cpu_share=null sleeper_cpu_ms=null",
-        "",
-    ),
-];
-
-const MACHINE: &str = "LOCK threads ops_per_sec OPS machine placement seed seconds simulated";
-
-const GROUPS: [(&str, &str); 12] = [
-    ("BLOB", "draw payload cache records"),
-    ("DATA", "lost_updates torn_reads"),
-    ("KEYS", "keys length chosen access writes"),
-    (
-        "LOAD",
-        "load pool? pause? writes? inside? outside? entries?",
-    ),
-    ("LOCK", "lock family? exclusion? policy?"),
-    ("OPS", "min_ops_per_thread max_ops_per_thread"),
-    ("PATTERN", "pattern reads bystanders"),
-    ("RATES", "reads_per_sec writes_per_sec"),
-    (
-        "RUN",
-        "ops_per_sec repeat seed seconds min_ops_per_thread max_ops_per_thread cpu_seconds=null counters?",
-    ),
-    ("SET", "keys chosen mix stall"),
-    ("TIMES", "first_count first_ns again_count again_ns"),
-    ("VM", "traffic pace growths"),
-];
-
-/// The fields of a workload's line. `None`: it has no row in [`FIELDS`].
-fn fields(workload: &str) -> Option<impl Iterator<Item = &'static str>> {
-    let simulated = workload.strip_prefix(SIMULATED);
-    let name = simulated.unwrap_or(workload);
-    let (_, measured, own) = FIELDS.iter().find(|(of, ..)| *of == name)?;
-    let texts = simulated.map_or([*measured, ""], |_| [*own, MACHINE]);
-    let grouped = |word: &'static str| {
-        let group = GROUPS.iter().find(|(name, _)| *name == word);
-        group.map_or(word, |(_, fields)| fields).split(' ')
-    };
-    let words = texts.into_iter().flat_map(str::split_whitespace);
-    Some(words.flat_map(grouped))
-}
-
-/// A field's name without its mark.
-fn bare(field: &str) -> &str {
-    field.split(['?', '=']).next().unwrap_or(field)
-}
+/// The names of the fields of a line, but for the workload's settings.
+static FIELDS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let record = Record::default();
+    let fields = Record::serialize(&record, serde_json::value::Serializer).expect("plain data");
+    let names = fields.as_object().into_iter().flat_map(Map::keys).cloned();
+    names.chain(["policy".to_owned()]).collect()
+});
 
 impl Serialize for Record {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let all = Self::serialize(self, serde_json::value::Serializer).map_err(S::Error::custom)?;
-        let name = all["workload"].as_str().unwrap_or_default();
-        let simulated = self.simulated.as_ref().map_or("", |_| SIMULATED);
-        let workload = format!("{simulated}{name}");
-        let unknown =
-            || S::Error::custom(format!("the fields of a line of {workload} are not known"));
-        let fields = fields(&workload).ok_or_else(unknown)?;
-        let mut line = serializer.serialize_map(None)?;
-        line.serialize_entry("workload", &workload)?;
-        for field in fields {
-            let name = bare(field);
-            let value = &all[name];
-            let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-            match name {
-                _ if field.ends_with('?') && is_empty => {}
-                // Objects within the line: their fields keep their own order.
-                "counters" => line.serialize_entry(name, &self.counters)?,
-                "acquire_ns" => line.serialize_entry(name, &self.acquire_ns)?,
-                "read_ns" => line.serialize_entry(name, &self.read_ns)?,
-                "first_ns" => line.serialize_entry(name, &self.first_ns)?,
-                "space" => line.serialize_entry(name, &self.space)?,
-                "again_ns" => line.serialize_entry(name, &self.again_ns)?,
-                _ => line.serialize_entry(name, value)?,
-            }
-        }
-        line.end()
+        let value = |record| {
+            Self::serialize(record, serde_json::value::Serializer).map_err(S::Error::custom)
+        };
+        let (mut line, none) = (value(self)?, value(&Self::default())?);
+        let fields = line
+            .as_object_mut()
+            .ok_or_else(|| S::Error::custom("no fields"))?;
+        let is_needed = |name: &str| ["lock", "threads", "seed"].contains(&name);
+        fields.retain(|name, value| is_needed(name) || none[name] != *value);
+        let panel = serde_json::to_value(self.panel).map_err(S::Error::custom)?;
+        fields.extend(panel.as_object().cloned().unwrap_or_default());
+        fields.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Record {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let line = Value::deserialize(deserializer)?;
-        // The workload comes first in a line, and so do its errors.
-        Panel::deserialize(&line).map_err(D::Error::custom)?;
-        let record = Self::deserialize(&line).map_err(D::Error::custom)?;
-        let is_missing = |field: &&str| *field == bare(field) && line.get(field).is_none();
-        let workload = line["workload"].as_str().unwrap_or_default();
-        match fields(workload).into_iter().flatten().find(is_missing) {
-            Some(field) => Err(D::Error::missing_field(field)),
-            None => Ok(record),
+    fn deserialize<D: Deserializer<'de>>(line: D) -> Result<Self, D::Error> {
+        let mut line = Map::deserialize(line)?;
+        let is_known = |name: &str| FIELDS.iter().any(|field| field == name);
+        let panel = Panel::taken(&mut line, &is_known).map_err(D::Error::custom)?;
+        let missing = ["lock", "threads", "seed"]
+            .into_iter()
+            .find(|name| !line.contains_key(*name));
+        if let Some(missing) = missing {
+            return Err(D::Error::missing_field(missing));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Lock, Panel, Phase, Record};
-    use serde::Deserialize;
-    use serde_json::json;
-
-    /// The names of all panels, as they are told to whoever misspells one.
-    #[test]
-    fn each_workload_has_its_fields() {
-        let error = Panel::deserialize(json!({"workload": "?"})).expect_err("it is none");
-        let told = error.to_string();
-        let names: Vec<&str> = told.split('`').skip(1).step_by(2).collect();
-        assert!(names.contains(&"sim-arr"), "{told}");
-        // These follow from lines of others.
-        let is_line = |name: &&&str| !["?", "longest", "vm-stat"].contains(name);
-        for name in names.iter().filter(is_line) {
-            assert!(Record::is_of(name), "{name} has no row in FIELDS");
-        }
-    }
-
-    #[test]
-    fn a_run_without_known_fields_is_not_written() {
-        let panel = Panel::Longest {
-            phase: Phase::First,
-        };
-        let record = Record::new(panel, Lock::default(), 1, 0);
-        let error = serde_json::to_string(&record).expect_err("no line has it");
-        assert!(error.to_string().contains("longest"), "{error}");
+        let record = Self::deserialize(Value::Object(line)).map_err(D::Error::custom)?;
+        Ok(Self { panel, ..record })
     }
 }

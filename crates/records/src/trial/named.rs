@@ -1,6 +1,7 @@
 //! Choices that users make by name.
 
 /// Displays each value of a type as JSON has it, and reads each of `ALL` from that name.
+#[macro_export]
 macro_rules! by_name {
     ($choice:ty) => {
         impl std::fmt::Display for $choice {
@@ -16,7 +17,15 @@ macro_rules! by_name {
                 $crate::trial::setting::named(name, Self::ALL, Self::to_string)
             }
         }
+
+        impl $choice {
+            /// The name, if it is one.
+            ///
+            /// # Errors
+            /// The names that there are.
+            pub fn named(name: &str) -> Result<String, String> {
+                name.parse().map(|choice: Self| choice.to_string())
+            }
+        }
     };
 }
-
-pub(crate) use by_name;

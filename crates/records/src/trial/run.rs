@@ -1,14 +1,16 @@
 //! The parameters of a run, and its outcome: the same for all workloads.
 
-use crate::trial::blob::Parts;
+use crate::record::Panel;
 use crate::trial::counters::{Count, Event, Rate};
 use crate::trial::lock::Exclusion;
+use crate::trial::settings::Settings;
 use crate::trial::times::Times;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
 /// One run of a workload, but for the lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial<L> {
     /// The workload and its own numbers.
     pub load: L,
@@ -44,6 +46,26 @@ impl Trial<()> {
         Trial {
             load,
             threads,
+            schedule: self.schedule,
+            events: self.events,
+            seed: self.seed,
+            repeat: self.repeat,
+        }
+    }
+}
+
+impl Trial<Panel> {
+    /// The run as its workload has it.
+    ///
+    /// # Panics
+    /// When the panel has not the settings of the workload: they are its arguments.
+    #[must_use]
+    pub fn read<S: Settings>(&self) -> Trial<S> {
+        let settings = self.load.read();
+        let load = settings.unwrap_or_else(|error| panic!("{}: {error}", self.load));
+        Trial {
+            load,
+            threads: self.threads,
             schedule: self.schedule,
             events: self.events,
             seed: self.seed,
@@ -201,6 +223,31 @@ impl Throughput {
     }
 }
 
+/// Where the time of a read from an aliasing area goes, on average, in nanoseconds: part of a line of JSON. Each
+/// includes a reading of the clock or two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// To acquire and to release ranges of the area.
+    pub lock: f64,
+    /// To make and to hide the alias, without the lock.
+    pub alias: f64,
+    /// To copy what is read; page faults are in here.
+    pub copy: f64,
+    /// To check what was copied: not part of a read.
+    pub check: f64,
+}
+
+impl Parts {
+    /// The part of a read that is the lock's, from 0 to 1.
+    #[must_use]
+    pub fn lock_share(&self) -> f64 {
+        let Self {
+            lock, alias, copy, ..
+        } = self;
+        lock / (lock + alias + copy)
+    }
+}
+
 /// The outcome of a run. A workload fills in what it measures.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -220,8 +267,6 @@ pub struct Outcome {
     pub first: Option<Times>,
     /// Nanoseconds that later acquisitions of parts took.
     pub again: Option<Times>,
-    /// Rounds, each on a fresh lock; 0 if there is but one run.
-    pub rounds: u32,
     /// Waits for the lock of an address space.
     pub vm: Option<crate::trial::vm::Stat>,
 }

@@ -1,6 +1,5 @@
 //! The resource that a lock is made for, and the parameters that users choose.
 
-use crate::trial::arr::SLOTS;
 use serde::Deserialize;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -21,6 +20,12 @@ impl Resource {
         grain: 1,
     };
 }
+
+/// The number of slots of ArrBench's array (P1 §7.1).
+pub const SLOTS: usize = 256;
+
+/// The largest number of threads: each must have a slot of its own.
+pub const MAX_THREADS: usize = SLOTS;
 
 /// The one of that name, as users write it.
 ///

@@ -1,41 +1,10 @@
-//! Traffic of an address space, replayed: what a run is asked for, and what it yields.
+//! Traffic of an address space, replayed: what a run yields.
 
-use crate::vm_trace::Trace;
-use crate::vm_trace::metis::Program;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Mutex;
-
-/// Where calls and faults come from.
-#[derive(Debug, Clone, Copy)]
-pub enum Traffic {
-    /// A recorded trace, with its name.
-    Recorded(Name, &'static Trace),
-    /// The pattern of a Metis program, which has as many threads as the run, and so many growths of heaps altogether.
-    Pattern(Program, usize),
-}
-
-impl Traffic {
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> Name {
-        match self {
-            Self::Recorded(name, _) => *name,
-            Self::Pattern(program, _) => Name(program.name()),
-        }
-    }
-
-    /// The most threads that it occupies.
-    #[must_use]
-    pub fn most_threads(&self) -> usize {
-        match self {
-            Self::Recorded(_, trace) => trace.threads(),
-            Self::Pattern(..) => crate::vm_trace::metis::MAX_THREADS,
-        }
-    }
-}
 
 /// A name that users give: kept for as long as the process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -74,35 +43,6 @@ impl<'de> Deserialize<'de> for Name {
         Ok(Self::new(&Cow::<'_, str>::deserialize(text)?))
     }
 }
-
-/// What threads do between calls and faults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pace {
-    /// Nothing.
-    FlatOut,
-    /// They pass the time that the program took, computing and waiting.
-    Recorded,
-}
-
-impl Pace {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::FlatOut, Self::Recorded];
-}
-
-crate::trial::named::by_name!(Pace);
-
-/// The workload and its numbers.
-#[derive(Debug, Clone, Copy)]
-pub struct Load {
-    /// What is replayed.
-    pub traffic: Traffic,
-    /// How fast.
-    pub pace: Pace,
-}
-
-/// One run, but for the variant.
-pub type Trial = crate::trial::run::Trial<Load>;
 
 /// What operations waited for, and what became of their speculations.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

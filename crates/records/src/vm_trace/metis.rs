@@ -38,9 +38,6 @@ pub const MAX_THREADS: usize = 4096;
 /// The most growths of one worker, and so of a run of one thread: so many fit into its arena.
 pub const MAX_GROWTHS: usize = (ARENA - HEAD) as usize;
 
-/// Growths of all threads together unless others are asked for.
-pub const GROWTHS: usize = 8192;
-
 /// Pages of an arena, of which the first are accessible at once.
 const ARENA: u64 = 0x4000;
 const HEAD: u64 = 0x21;

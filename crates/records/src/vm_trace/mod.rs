@@ -7,19 +7,19 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`trace`] | the types: areas, events, and what the numbers mean |
-//! | [`text`] | reading and writing traces: lines of text, compressed by gzip |
-//! | [`import`] | a trace from the output of strace, of perf and of `/proc/PID/smaps` |
+//! | [`text`] | reading traces: lines of text, compressed by gzip |
 //! | [`model`] | Linux's rules for areas on a sorted map, one event at a time: what a trace must lead to |
 //! | [`order`] | which events of other threads an event has to wait for, so that threads can replay side by side |
 //! | [`metis`] | the pattern of the Metis programs for any number of threads |
 //! | [`samples`] | the recorded traces of this repository |
+//! | [`traffic`] | traces and patterns by name, as users choose them |
 
-pub mod import;
 pub mod metis;
 pub mod model;
 pub mod order;
 pub mod samples;
 pub mod text;
 pub mod trace;
+pub mod traffic;
 
 pub use trace::{Area, Backing, Call, Event, Trace};

@@ -1,19 +1,15 @@
 //! Linux's rules for areas, on a sorted map and one event at a time.
 //!
-//! The importer checks with it that a recording is complete and in order, and it says what a generated trace leads to.
-//! It knows the outcome of each call from the recording, so it chooses no place and refuses nothing but what cannot
-//! have happened.
+//! A test checks with it that recorded traces are complete and in order, and it says what a generated trace leads to.
+//! A trace has the outcome of each call, so the model chooses no place and refuses nothing but what cannot have
+//! happened.
 
-use crate::vm_trace::trace::{
-    Area, Backing, Call, EXECUTE, Map, READ, Remap, Trace, WRITE, attribute,
-};
+use crate::vm_trace::trace::{Area, Backing, Call, Map, READ, Remap, Trace, WRITE, attribute};
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// The numbers of Linux on x86-64 that a trace uses.
 pub mod linux {
-    /// `MAP_SHARED`.
-    pub const MAP_SHARED: u32 = 0x01;
     /// `MAP_PRIVATE`.
     pub const MAP_PRIVATE: u32 = 0x02;
     /// The kinds of sharing, of which one value (3) is `MAP_SHARED_VALIDATE`.
@@ -30,8 +26,6 @@ pub mod linux {
     pub const MAP_NORESERVE: u32 = 0x4000;
     /// `MAP_STACK`.
     pub const MAP_STACK: u32 = 0x20000;
-    /// `MAP_FIXED_NOREPLACE`.
-    pub const MAP_FIXED_NOREPLACE: u32 = 0x10_0000;
     /// `MADV_DONTNEED`: the pages' content is not needed.
     pub const MADV_DONTNEED: u32 = 4;
 }
@@ -89,32 +83,16 @@ impl Model {
         self.areas.values().map(reported).collect()
     }
 
-    /// The page after the heap.
-    #[must_use]
-    pub const fn heap_end(&self) -> u64 {
-        self.heap.1
-    }
-
     /// The area with this page.
-    #[must_use]
-    pub fn area(&self, page: u64) -> Option<&Area> {
+    fn area(&self, page: u64) -> Option<&Area> {
         let (_, area) = self.areas.range(..=page).next_back()?;
         (page < area.end).then_some(area)
     }
 
     /// Whether no page of a range is mapped.
-    #[must_use]
-    pub fn is_free(&self, start: u64, end: u64) -> bool {
+    fn is_free(&self, start: u64, end: u64) -> bool {
         let last = self.areas.range(..end).next_back();
         last.is_none_or(|(_, area)| area.end <= start)
-    }
-
-    /// What a fault at this page can have been for; `None` if the area does not allow any access, or there is none.
-    #[must_use]
-    pub fn access(&self, page: u64) -> Option<u32> {
-        let protection = self.area(page)?.protection;
-        let wanted = [WRITE, EXECUTE, READ];
-        wanted.into_iter().find(|access| protection & access != 0)
     }
 
     /// Applies an event.

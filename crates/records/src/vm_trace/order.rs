@@ -35,18 +35,6 @@ impl Waits {
         let start = event.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.waits[start..self.ends[event]]
     }
-
-    /// The waits of all events.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.waits.len()
-    }
-
-    /// Whether no event waits.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.waits.is_empty()
-    }
 }
 
 /// The last events on some pages.

@@ -29,11 +29,9 @@
 //! | `f` fault | access |
 
 use crate::vm_trace::trace::{Area, Backing, Call, Event, Map, PAGES, Remap, Trace, attribute};
-use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
-use flate2::write::GzEncoder;
-use std::fmt::{self, Write as _};
-use std::io::{self, BufRead, Read, Write};
+use std::fmt;
+use std::io::{self, BufRead, Read};
 
 /// The first line.
 const VERSION: &str = "spanlock vm trace 1";
@@ -69,117 +67,6 @@ impl std::error::Error for Error {}
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
-    }
-}
-
-/// Writes a trace.
-///
-/// # Errors
-/// Those of the output.
-pub fn write(trace: &Trace, to: impl Write) -> io::Result<()> {
-    let mut to = GzEncoder::new(to, Compression::best());
-    to.write_all(plain(trace).as_bytes())?;
-    to.finish()?.flush()
-}
-
-/// A trace as text that is not compressed.
-#[must_use]
-pub fn plain(trace: &Trace) -> String {
-    let mut text = format!("{VERSION}\n");
-    for line in trace.about.lines() {
-        put(&mut text, format_args!("# {line}\n"));
-    }
-    put(&mut text, format_args!("heap {:x}\n", trace.heap));
-    put_areas(&mut text, "before", &trace.before);
-    put(&mut text, format_args!("events {:x}\n", trace.events.len()));
-    let mut places = vec![0; trace.threads()];
-    for Event {
-        thread,
-        think,
-        call,
-    } in &trace.events
-    {
-        let place = call.place();
-        let difference = Difference(places[*thread], place);
-        places[*thread] = place;
-        put(&mut text, format_args!("{thread} {think} "));
-        put_call(&mut text, call, difference);
-        text.push('\n');
-    }
-    put_areas(&mut text, "after", &trace.after);
-    text.push_str("end\n");
-    text
-}
-
-fn put(text: &mut String, what: fmt::Arguments<'_>) {
-    text.write_fmt(what).expect("a string takes everything");
-}
-
-/// From one page to another.
-struct Difference(u64, u64);
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(from, to) = *self;
-        let sign = if to < from { '-' } else { '+' };
-        write!(f, "{sign}{:x}", from.abs_diff(to))
-    }
-}
-
-fn put_areas(text: &mut String, which: &str, areas: &[Area]) {
-    put(text, format_args!("{which} {:x}\n", areas.len()));
-    for area in areas {
-        let Area {
-            start,
-            end,
-            protection,
-            attributes,
-            backing,
-        } = area;
-        let pages = end - start;
-        put(
-            text,
-            format_args!("{start:x} {pages:x} {protection:x} {attributes:x}"),
-        );
-        put_backing(text, *backing);
-        text.push('\n');
-    }
-}
-
-fn put_backing(text: &mut String, backing: Backing) {
-    if let Backing::File { file, page } = backing {
-        put(text, format_args!(" {:x} {page:x}", file + 1));
-    }
-}
-
-fn put_call(text: &mut String, call: &Call, at: Difference) {
-    match *call {
-        Call::Map(map) => {
-            let (pages, protection, flags) = (map.pages, map.protection, map.flags);
-            put(
-                text,
-                format_args!("m {at} {pages:x} {protection:x} {flags:x}"),
-            );
-            put_backing(text, map.backing);
-        }
-        Call::Unmap { pages, .. } => put(text, format_args!("u {at} {pages:x}")),
-        Call::Protect {
-            pages, protection, ..
-        } => {
-            put(text, format_args!("p {at} {pages:x} {protection:x}"));
-        }
-        Call::Break { .. } => put(text, format_args!("b {at}")),
-        Call::Advise { pages, advice, .. } => {
-            put(text, format_args!("a {at} {pages:x} {advice:x}"));
-        }
-        Call::Remap(to) => {
-            let there = Difference(to.from, to.start);
-            put(
-                text,
-                format_args!("r {at} {:x} {:x} {there}", to.pages, to.grown),
-            );
-        }
-        Call::Fault { access, .. } => put(text, format_args!("f {at} {access:x}")),
     }
 }
 
@@ -341,10 +228,7 @@ fn areas(lines: &mut Lines<'_>, which: &str) -> Result<Vec<Area>, String> {
             return Err("areas are in order, and do not overlap".to_owned());
         }
         let attributes = small(attributes)?;
-        let known = attribute::NAMES
-            .iter()
-            .fold(0, |known, (_, bit)| known | bit);
-        if attributes & !known != 0 {
+        if attributes & !attribute::REPORTED != 0 {
             return Err(format!("attributes {attributes:x} have unknown bits"));
         }
         let (protection, backing) = (protection(allowed)?, backing(file)?);

@@ -1,6 +1,5 @@
 //! The types of a trace.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Bytes of a page. Positions and lengths of a trace are in pages.
@@ -17,7 +16,7 @@ pub const WRITE: u32 = 2;
 pub const EXECUTE: u32 = 4;
 
 /// What distinguishes areas beside protection and backing, and so keeps neighbours apart: a set of bits. These are the
-/// two-letter flags of `/proc/PID/smaps`.
+/// two-letter flags of `/proc/PID/smaps`; those that are left out follow from others, or do not keep areas apart.
 pub mod attribute {
     /// Writes are shared with other mappings of the file (`ms`; without it, `maps` has a `p`).
     pub const SHARED: u32 = 1;
@@ -53,26 +52,8 @@ pub mod attribute {
     /// Some page was written (Linux: there is an `anon_vma`). Nothing reports it, and it keeps no areas apart.
     pub const WRITTEN: u32 = 1 << 15;
 
-    /// The flags by their names in `smaps`. Those that are left out follow from others, or do not keep areas apart.
-    pub const NAMES: [(&str, u32); 17] = [
-        ("ms", SHARED),
-        ("nr", NO_RESERVE),
-        ("ac", ACCOUNT),
-        ("gd", GROWS_DOWN),
-        ("hg", HUGE),
-        ("nh", NO_HUGE),
-        ("dc", NOT_INHERITED),
-        ("dd", NOT_DUMPED),
-        ("sr", SEQUENTIAL),
-        ("rr", RANDOM),
-        ("mg", MERGEABLE),
-        ("lo", LOCKED),
-        ("wf", WIPED),
-        ("de", DEVICE),
-        ("io", DEVICE),
-        ("pf", DEVICE),
-        ("ht", HUGE_PAGES),
-    ];
+    /// All that `smaps` has.
+    pub const REPORTED: u32 = WRITTEN - 1;
 }
 
 /// What the pages of an area are filled from.
@@ -281,28 +262,5 @@ impl Trace {
     pub fn faults(&self) -> usize {
         let faults = self.events.iter().filter(|event| event.call.is_fault());
         faults.count()
-    }
-
-    /// The files that areas and events name.
-    #[must_use]
-    pub fn files(&self) -> usize {
-        let areas = self
-            .before
-            .iter()
-            .chain(&self.after)
-            .map(|area| area.backing);
-        let maps = self.events.iter().filter_map(|event| match event.call {
-            Call::Map(map) => Some(map.backing),
-            _ => None,
-        });
-        let file = |backing| match backing {
-            Backing::File { file, .. } => Some(file),
-            Backing::Anonymous => None,
-        };
-        areas
-            .chain(maps)
-            .filter_map(file)
-            .collect::<BTreeSet<_>>()
-            .len()
     }
 }

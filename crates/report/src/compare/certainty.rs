@@ -47,6 +47,17 @@ impl Certainty {
 /// Less than this share of the processors that threads were to have, and others had the rest.
 const BUSY: f64 = 0.9;
 
+/// A sentence, if the machine is busy with something else: threads that wanted all processors had so much of them.
+#[must_use]
+pub fn busy(share: f64) -> Option<String> {
+    (share < BUSY).then(|| {
+        format!(
+            "the machine is busy with something else, which has {:.0} % of the processors",
+            100.0 * (1.0 - share)
+        )
+    })
+}
+
 /// Which share of the processors' time threads had, of runs in which each could have a processor.
 #[derive(Debug, Clone, Default)]
 pub struct Shares(Vec<(Panel, usize, f64)>);

@@ -75,24 +75,11 @@ impl Place {
     /// Whether a panel is one of them.
     #[must_use]
     pub fn has(&self, panel: Panel) -> bool {
-        let fields = fields(panel);
-        let mut wanted = self.0.iter();
-        !self.0.is_empty() && wanted.all(|(name, wanted)| wanted.is(&fields[name]))
+        let is = |(name, wanted): (&String, &Wanted)| {
+            panel.get(name).is_some_and(|value| wanted.is(&value))
+        };
+        !self.0.is_empty() && self.0.iter().all(is)
     }
-
-    /// Whether a panel is of their workload.
-    #[must_use]
-    pub fn is_of(&self, panel: Panel) -> bool {
-        let workload = self.0.get(WORKLOAD);
-        workload.is_some_and(|wanted| wanted.is(&fields(panel)[WORKLOAD]))
-    }
-}
-
-/// The field of every panel.
-const WORKLOAD: &str = "workload";
-
-fn fields(panel: Panel) -> Value {
-    serde_json::to_value(panel).expect("numbers and words")
 }
 
 impl Wanted {
@@ -278,15 +265,7 @@ pub fn claims() -> impl Iterator<Item = &'static Claim> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, Relation, claims, figures};
-    use spanlock_records::record::{Panel, Phase, VmStat};
-    use spanlock_records::trial::arr::Variant;
-    use spanlock_records::trial::blob::{self, Draw, Payload};
-    use spanlock_records::trial::pattern::Pattern;
-    use spanlock_records::trial::set::{self, Chosen, Mix};
-    use spanlock_records::trial::store::{self, Kernel};
-    use spanlock_records::trial::vm::{Name, Pace};
-    use spanlock_records::trial::{batch, rw};
+    use super::{Place, Relation, claims};
 
     #[test]
     fn claims_without_a_place_or_locks_are_unmeasured() {
@@ -295,74 +274,6 @@ mod tests {
             let unmeasured = matches!(claim.relation, Relation::Unmeasured(_));
             assert!(claim.place != Place::default() || unmeasured, "{claim:?}");
             assert_eq!(claim.locks.is_empty(), unmeasured, "{claim:?}");
-        }
-    }
-
-    /// A panel of each kind that is measured here.
-    fn panels() -> Vec<Panel> {
-        let shares = [100, 80, 60];
-        let arr = Variant::ALL.into_iter().flat_map(|variant| {
-            let of = move |reads| Panel::Arr { variant, reads };
-            shares.map(of)
-        });
-        let batch = [1, 16].map(|hold| Panel::Batch(batch::Load { hold, ranges: 64 }));
-        let phases = [Phase::First, Phase::Again].map(|phase| Panel::Longest { phase });
-        let pattern = |pattern| Panel::Pattern {
-            pattern,
-            reads: 90,
-            bystanders: 0,
-        };
-        let store = |kernel| Panel::Store(store::Load { kernel, pages: 64 });
-        let traffic = ["wc", "wr", "wrmem"].map(Name::new);
-        let (pace, growths) = (Pace::Recorded, 0);
-        let vm = |traffic| Panel::Vm {
-            traffic,
-            pace,
-            growths,
-        };
-        let stat = |of| Panel::VmStat {
-            traffic: traffic[0],
-            pace,
-            of,
-        };
-        let others = [
-            Panel::Micro,
-            Panel::Blob(blob::Load {
-                draw: Draw::Uniform,
-                payload: Payload::Whole,
-                cache: 0,
-                records: 1,
-            }),
-            Panel::Set(set::Load {
-                keys: 64,
-                chosen: Chosen::Uniform,
-                mix: Mix::Updates,
-                stall: 0,
-            }),
-        ];
-        arr.chain(batch)
-            .chain(phases)
-            .chain(Pattern::ALL.map(pattern))
-            .chain(rw::Load::all().into_iter().map(Panel::Rw))
-            .chain(Kernel::ALL.map(store))
-            .chain(traffic.map(vm))
-            .chain(VmStat::ALL.map(stat))
-            .chain(others)
-            .collect()
-    }
-
-    #[test]
-    fn every_place_has_a_panel() {
-        let panels = panels();
-        let drawn = figures().flat_map(|figure| &figure.places);
-        let claimed = claims().map(|claim| &claim.place);
-        for place in drawn
-            .chain(claimed)
-            .filter(|place| **place != Place::default())
-        {
-            let has = |panel: &&Panel| place.has(**panel);
-            let found = panels.iter().filter(has).count();
-            assert!(found > 0 && found < panels.len(), "{place:?}: {found}");
         }
     }
 

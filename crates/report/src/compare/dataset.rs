@@ -1,6 +1,4 @@
 //! Runs as they are compared.
-//!
-//! To compare runs of another workload, give it a [`Panel`].
 
 use spanlock_records::record::lock::Lock;
 use spanlock_records::record::{Panel, Record, VmStat};
@@ -41,13 +39,13 @@ impl Point {
     #[must_use]
     pub fn all_of(run: &Record) -> Vec<Self> {
         let of = |panel, value| Self::new(panel, &run.lock, run.threads, value);
-        if let Panel::Latency { .. } = run.panel {
-            let phases = run.phases();
-            let points =
-                phases.map(|(phase, times)| of(Panel::Longest { phase }, times.max as f64));
-            return points.collect();
+        let phases = run.phases();
+        let points = phases.map(|(phase, times)| of(phase.longest(), times.max as f64));
+        let points: Vec<_> = points.collect();
+        if !points.is_empty() {
+            return points;
         }
-        if let (Panel::Vm { traffic, pace, .. }, Some(stat)) = (run.panel, &run.space) {
+        if let Some(stat) = &run.space {
             let value = |of| {
                 Some(match of {
                     VmStat::ReadWait => stat.average_ns(Mode::Shared),
@@ -58,9 +56,8 @@ impl Point {
                     VmStat::RangeShare => 100.0 - stat.tree?.percent(),
                 })
             };
-            let panel = |of| Panel::VmStat { traffic, pace, of };
             let stats = VmStat::ALL.into_iter();
-            let stats = stats.filter_map(|stat| Some(of(panel(stat), value(stat)?)));
+            let stats = stats.filter_map(|stat| Some(of(stat.of(run.panel), value(stat)?)));
             let throughput = run.ops_per_sec.map(|ops| of(run.panel, ops));
             return stats.chain(throughput).collect();
         }

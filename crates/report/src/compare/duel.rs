@@ -2,10 +2,8 @@
 
 use super::{Contest, Dataset, OURS};
 use derive_more::Display;
-use spanlock_records::record::Panel;
+use spanlock_records::record::{self, Panel};
 use spanlock_records::stats::{Order, Summary};
-use spanlock_records::trial::arr::Variant;
-use spanlock_records::trial::rw::Load;
 
 /// A kind of locks.
 #[derive(Debug)]
@@ -22,8 +20,8 @@ pub struct Kind {
     pub defaults: &'static [&'static str],
     /// What runs beside them and cannot do the same, such as a table without an order beside ordered sets.
     pub aside: &'static [&'static str],
-    /// Whether a panel compares locks of the kind.
-    pub has: fn(Panel) -> bool,
+    /// What panels of the kind compare.
+    pub of: record::Kind,
 }
 
 /// The kinds, one for each group of readers.
@@ -35,10 +33,7 @@ pub const KINDS: [Kind; 3] = [
         default: "slots, which is under RangeLock,",
         defaults: &[OURS],
         aside: &[],
-        has: |panel| {
-            use Panel::{Arr, Batch, Blob, Pattern};
-            matches!(panel, Arr { .. } | Batch(_) | Blob(_) | Pattern { .. })
-        },
+        of: record::Kind::Ranges,
     },
     Kind {
         title: "Reader-writer locks",
@@ -47,7 +42,7 @@ pub const KINDS: [Kind; 3] = [
         default: "bravo-futex, which is under rw::RwLock,",
         defaults: &["bravo-futex"],
         aside: &[],
-        has: |panel| matches!(panel, Panel::Rw(_)),
+        of: record::Kind::Whole,
     },
     Kind {
         title: "What is built on them",
@@ -56,12 +51,7 @@ pub const KINDS: [Kind; 3] = [
         default: "The library's default (range-slots for sets, slots for files, ours for address spaces)",
         defaults: &["range-slots", OURS, "ours"],
         aside: &["dashmap", "plain-file"],
-        has: |panel| {
-            matches!(
-                panel,
-                Panel::Set(_) | Panel::Keys(_) | Panel::Store(_) | Panel::Vm { .. }
-            )
-        },
+        of: record::Kind::Built,
     },
 ];
 
@@ -113,7 +103,9 @@ impl Dataset {
                 best,
             })
         };
-        self.contests(kind.has).filter_map(duel).collect()
+        self.contests(|panel| panel.kind() == kind.of)
+            .filter_map(duel)
+            .collect()
     }
 }
 
@@ -147,31 +139,11 @@ impl<'a> Outcome<'a> {
     }
 }
 
-/// The workload of a panel, in a word or two, and the style of its curve.
+/// What threads do in a panel, in a word or two: its workload, and the first of its settings that is a word.
 #[must_use]
-pub fn workload(panel: Panel) -> (usize, &'static str) {
-    match panel {
-        Panel::Arr { variant, .. } | Panel::Waiting { variant, .. } => match variant {
-            Variant::Full => (0, "whole array"),
-            Variant::Disjoint => (1, "own parts"),
-            Variant::Random => (2, "random ranges"),
-        },
-        Panel::Batch(load) if load.hold > 1 => (3, "batches"),
-        Panel::Batch(_) => (4, "small ranges"),
-        Panel::Blob(_) => (5, "objects"),
-        Panel::Pattern { .. } => (6, "users' loads"),
-        Panel::Rw(load) => match load {
-            Load::Readers => (0, "readers"),
-            Load::Interference { .. } => (1, "many locks"),
-            Load::Alternator => (2, "in a ring"),
-            Load::TestRwlock { .. } => (3, "one writer"),
-            Load::Rwbench { .. } => (4, "mixed"),
-            Load::HashTable { .. } => (5, "hash table"),
-        },
-        Panel::Set(_) => (0, "sets"),
-        Panel::Keys(_) => (8, "keys"),
-        Panel::Store(_) => (1, "files"),
-        Panel::Vm { .. } | Panel::VmStat { .. } => (2, "address spaces"),
-        Panel::Latency { .. } | Panel::Longest { .. } | Panel::Micro => (7, "others"),
+pub fn workload(panel: Panel) -> String {
+    match panel.word() {
+        Some(word) => format!("{} {word}", panel.workload()),
+        None => panel.workload().to_owned(),
     }
 }

@@ -1,62 +1,29 @@
 //! Whether a claim holds here.
 
 use super::Dataset;
-use super::claims::{Claim, Quorum, Relation, claims};
+use super::claims::{Claim, Quorum, Relation};
 use spanlock_records::record::finding::{Judgement, Verdict};
 use spanlock_records::record::{Panel, plural};
 use spanlock_records::stats::{Order, Summary};
 
-/// Why a claim stays open, though other runs could decide it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Open {
-    /// Some of these locks were not run; or if there are none, other workloads or numbers of threads.
-    NotRun(Vec<&'static str>),
-    /// The claim is about so many threads and more, and there are fewer processors.
-    Processors(usize),
-    /// Something ran once only.
-    Single,
-}
-
-/// Judges all claims about the workloads that were run.
-#[must_use]
-pub fn judged(data: &Dataset, cores: usize) -> Vec<(Judgement, Option<Open>)> {
-    let panels = data.panels();
-    let was_run = |claim: &&Claim| panels.iter().any(|panel| claim.place.is_of(*panel));
-    let claims = claims().filter(was_run);
-    claims
-        .map(|claim| judge_or_open(claim, data, cores))
-        .collect()
-}
-
 /// Judges a claim by runs on a machine of so many processors. Runs with more threads do not count.
 #[must_use]
 pub fn judge(claim: &Claim, data: &Dataset, cores: usize) -> Judgement {
-    judge_or_open(claim, data, cores).0
-}
-
-/// The judgement, and what would have to be run if the claim stays open.
-fn judge_or_open(claim: &Claim, data: &Dataset, cores: usize) -> (Judgement, Option<Open>) {
-    let (verdict, because, open) = match decide(claim, data, cores) {
-        Ok((verdict, because)) => (verdict, because, None),
-        Err((because, open)) => (Verdict::CannotTell, because, open),
-    };
-    let judgement = Judgement {
+    let decided = decide(claim, data, cores);
+    let (verdict, because) = decided.unwrap_or_else(|because| (Verdict::CannotTell, because));
+    Judgement {
         source: claim.source.to_owned(),
         says: claim.says.to_owned(),
         verdict,
         because,
-    };
-    (judgement, open)
+        place: None,
+    }
 }
 
 /// The verdict and its figures; or why the claim stays open.
-fn decide(
-    claim: &Claim,
-    data: &Dataset,
-    cores: usize,
-) -> Result<(Verdict, String), (String, Option<Open>)> {
+fn decide(claim: &Claim, data: &Dataset, cores: usize) -> Result<(Verdict, String), String> {
     if let Relation::Unmeasured(why) = claim.relation {
-        return Err((why.to_owned(), None));
+        return Err(why.to_owned());
     }
     let panels = data.panels().into_iter();
     let panels: Vec<_> = panels.filter(|panel| claim.place.has(*panel)).collect();
@@ -64,9 +31,9 @@ fn decide(
     let more = panels.iter().map(|panel| panel.more_threads()).min();
     let fewest = least + more.unwrap_or(0);
     if fewest > cores {
-        let because =
-            format!("it is about {fewest} threads or more, each on a processor; there are {cores}");
-        return Err((because, Some(Open::Processors(fewest))));
+        return Err(format!(
+            "it is about {fewest} threads or more, each on a processor; there are {cores}"
+        ));
     }
     let places = panels.iter().flat_map(|&panel| {
         let threads = data.threads(panel).into_iter();
@@ -85,22 +52,18 @@ fn decide(
     let missing: Vec<_> = missing
         .filter(|lock| !panels.is_empty() && !ran(lock))
         .collect();
-    let not_run = |because: String| Err((because, Some(Open::NotRun(missing.clone()))));
     if comparisons.is_empty() {
-        return not_run(format!(
+        return Err(format!(
             "not all it compares was measured: {}",
             locks.join(", ")
         ));
     }
     let lone = |one: &&Comparison| one.larger.count.min(one.smaller.count) < 2;
     if let Some(one) = comparisons.iter().find(lone) {
-        let because = format!("a single run has no spread ({}): repeat it", one.name);
-        let open = if missing.is_empty() {
-            Open::Single
-        } else {
-            Open::NotRun(missing)
-        };
-        return Err((because, Some(open)));
+        return Err(format!(
+            "a single run has no spread ({}): repeat it",
+            one.name
+        ));
     }
     let (verdict, because) = count(claim.quorum, &comparisons);
     // Locks that did not run could turn a verdict that needs all of its places.
@@ -111,8 +74,8 @@ fn decide(
         );
     match verdict {
         _ if is_settled => Ok((verdict, because)),
-        Verdict::CannotTell => not_run(because),
-        _ => not_run(format!("{because}; not run: {}", missing.join(", "))),
+        Verdict::CannotTell => Err(because),
+        _ => Err(format!("{because}; not run: {}", missing.join(", "))),
     }
 }
 
@@ -188,12 +151,8 @@ fn at(claim: &Claim, data: &Dataset, panel: Panel, threads: usize) -> Vec<Compar
     } = *claim;
     let fewer = data.threads(panel).into_iter().filter(|n| *n < threads);
     let fewer = fewer.max();
-    let of_reads = match panel {
-        Panel::Arr { variant, .. } => u8::try_from(from)
-            .ok()
-            .map(|reads| Panel::Arr { variant, reads }),
-        _ => None,
-    };
+    let mut panels = data.panels().into_iter();
+    let of_reads = panels.find(|other| panel.is_with(*other, "reads", from));
     let sides = |lock: &'static str| {
         let with = |threads| Side {
             lock,

@@ -23,12 +23,12 @@ mod judge;
 mod ranking;
 mod standing;
 
-pub use certainty::{Certainty, Shares};
+pub use certainty::{Certainty, Shares, busy};
 pub use claims::{Claim, Figure, Paper, Place, Quorum, Relation, claims, figures, papers};
 pub use contest::{Contest, Lag};
 pub use dataset::{Dataset, Point};
 pub use duel::{Duel, KINDS, Kind, Outcome, workload};
-pub use judge::{Open, judge, judged};
+pub use judge::judge;
 pub use ranking::{LEVEL, rankings};
 pub use standing::standings;
 
@@ -38,13 +38,15 @@ pub const OURS: &str = "slots";
 #[cfg(test)]
 pub(crate) mod tests {
     use super::{Dataset, Point};
+    use serde_json::json;
     use spanlock_records::record::lock::Lock;
-    use spanlock_records::record::{Panel, Record};
-    use spanlock_records::trial::arr::Variant;
+    use spanlock_records::record::{Kind, Panel, Record};
 
     /// A panel of ArrBench.
-    pub(crate) const fn arr(variant: Variant, reads: u8) -> Panel {
-        Panel::Arr { variant, reads }
+    pub(crate) fn arr(variant: &str, reads: u8) -> Panel {
+        let says = format!("{variant} range, {reads} % reads");
+        let settings = json!({ "variant": variant, "reads": reads });
+        Panel::new("arr", Kind::Ranges, &says, &settings)
     }
 
     /// A run of a lock.

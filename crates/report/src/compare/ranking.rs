@@ -74,9 +74,8 @@ pub fn rankings(records: &[Record], machine: &str) -> Vec<Ranking> {
 mod tests {
     use super::{Swap, rankings};
     use crate::compare::tests::{arr, record};
-    use prim_sim::Placement;
+    use machines::Placement;
     use spanlock_records::record::{Record, Simulated};
-    use spanlock_records::trial::arr::Variant;
 
     fn run(machine: &str, lock: &str, seed: u64, ops: u32) -> Record {
         Record {
@@ -86,7 +85,7 @@ mod tests {
                 placement: Placement::Unpinned,
                 operations: 0,
             }),
-            ..record(arr(Variant::Full, 60), lock, 1, ops.into())
+            ..record(arr("full", 60), lock, 1, ops.into())
         }
     }
 

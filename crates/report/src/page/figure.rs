@@ -1,6 +1,6 @@
 //! The papers' figures as data: which panels each has, and which locks are drawn in it.
 
-use crate::compare::{Figure, Paper};
+use crate::compare::Figure;
 
 /// Locks that figures draw together, by the word for them.
 const LISTS: &str = "
@@ -50,14 +50,6 @@ pub fn styled<'a>(locks: impl Iterator<Item = &'a str>) -> Vec<(usize, &'a str)>
     locks
         .filter_map(|lock| Some((style(lock)?, lock)))
         .collect()
-}
-
-impl Paper {
-    /// Its name and title, for headings.
-    #[must_use]
-    pub fn heading(&self) -> String {
-        format!("{}: {}", self.name, self.title)
-    }
 }
 
 impl Figure {

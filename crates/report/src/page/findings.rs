@@ -4,8 +4,8 @@ use super::input::{Input, Site};
 use super::score::{Score, scores};
 use super::validation::{Check, checks};
 use crate::compare::{Claim, Figure, Paper, Relation, judge, papers, standings};
-use spanlock_records::record::Panel;
 use spanlock_records::record::finding::{Judgement, Standing, Verdict};
+use spanlock_records::record::{Line, Panel};
 use spanlock_records::stats::distinct;
 
 /// Instead of a place, of what ran nowhere.
@@ -62,6 +62,27 @@ impl Findings {
             checks: checks(input),
         }
     }
+
+    /// Who leads where, and what becomes of the papers' claims, as lines of JSON.
+    pub fn lines(self) -> impl Iterator<Item = Line> {
+        let standings = self.standings.into_iter().flat_map(|(place, standings)| {
+            let at = move |standing| Standing {
+                place: Some(place.clone()),
+                ..standing
+            };
+            standings.into_iter().map(at).map(Line::Standing)
+        });
+        let claims = self.papers.into_iter().flat_map(|(_, figures)| figures);
+        let claims = claims.flat_map(|of| of.claims);
+        let verdicts = claims.flat_map(|judged| judged.verdicts);
+        let judged = verdicts.map(|(place, judgement)| {
+            Line::Claim(Judgement {
+                place: Some(place),
+                ..judgement
+            })
+        });
+        standings.chain(judged)
+    }
 }
 
 /// What there is of each place, without the places of which there is nothing.
@@ -108,6 +129,7 @@ fn judged(claim: &'static Claim, input: &Input) -> Judged {
             says: claim.says.to_owned(),
             verdict: Verdict::CannotTell,
             because: because.to_owned(),
+            place: None,
         };
         verdicts.push((NOWHERE.to_owned(), judgement));
     }

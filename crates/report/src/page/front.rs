@@ -10,11 +10,11 @@
 //!   other lock's               threads
 //! ```
 
-use super::chart::{Chart, Curve, Mark, Scale};
+use super::chart::{Chart, Curve, Mark, STYLES, Scale};
 use super::figure::words;
 use super::findings::Findings;
 use super::input::{Input, Platform, Site};
-use crate::compare::{Certainty, Duel, KINDS, Kind, Outcome, workload};
+use crate::compare::{Certainty, Duel, KINDS, Kind, Outcome};
 use spanlock_records::record::finding::Verdict;
 use spanlock_records::record::plural;
 use spanlock_records::stats::{distinct, ends};
@@ -89,16 +89,16 @@ fn pictures(kind: &Kind, all: &[Met<'_>]) -> Vec<(String, String)> {
 fn chart(kind: &Kind, place: &str, duels: &[Duel<'_>]) -> Chart {
     let mut counts = distinct(duels.iter().map(|duel| duel.contest.threads));
     counts.sort_unstable();
-    let workloads = distinct(duels.iter().map(|duel| workload(duel.contest.panel)));
-    let mark = |of: (usize, &str), threads: usize| {
+    let workloads = distinct(duels.iter().map(|duel| duel.contest.panel.workload()));
+    let mark = |of: &str, threads: usize| {
         let is_here = |duel: &&Duel<'_>| {
-            duel.contest.threads == threads && workload(duel.contest.panel) == of
+            duel.contest.threads == threads && duel.contest.panel.workload() == of
         };
         let ratios: Vec<_> = duels.iter().filter(is_here).map(Duel::ratio).collect();
         let mean = geometric_mean(&ratios)?;
         let label = format!(
             "{}, {}: {mean:.2} times the best other lock",
-            of.1,
+            of,
             plural(threads)
         );
         Some(Mark {
@@ -108,12 +108,12 @@ fn chart(kind: &Kind, place: &str, duels: &[Duel<'_>]) -> Chart {
             label,
         })
     };
-    let curve = |of: (usize, &str)| Curve {
-        name: of.1.to_owned(),
-        style: of.0,
+    let curve = |(style, of): (usize, &str)| Curve {
+        name: of.to_owned(),
+        style: style % STYLES,
         marks: counts.iter().filter_map(|&count| mark(of, count)).collect(),
     };
-    let curves: Vec<_> = workloads.into_iter().map(curve).collect();
+    let curves: Vec<_> = workloads.into_iter().enumerate().map(curve).collect();
     let values = curves
         .iter()
         .flat_map(|curve| &curve.marks)

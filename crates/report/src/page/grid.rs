@@ -15,7 +15,6 @@ use crate::compare::{Figure, figures};
 use crate::table::measured;
 use spanlock_records::record::{self, plural};
 use spanlock_records::stats::{Summary, distinct, ends};
-use spanlock_records::trial::rw::Load;
 use spanlock_records::trial::times::AcquireTimes;
 
 /// A panel of a figure: a grid for each place where it ran.
@@ -65,14 +64,6 @@ static OPERATIONS: Unit = Unit {
     scale: None,
 };
 
-/// Records per second, each of which takes long to read.
-static RECORDS: Unit = Unit {
-    name: "thousand records per second",
-    axis: "records per second",
-    number: (1e3, 3),
-    scale: None,
-};
-
 /// Nanoseconds.
 static NANOSECONDS: Unit = Unit {
     name: "nanoseconds",
@@ -110,10 +101,12 @@ type Column = (usize, record::Panel, usize);
 pub fn of_figure(input: &Input, of: &OfFigure) -> Vec<Panel> {
     let cells = input.sites.iter().flat_map(|site| site.dataset.cells());
     let cells = distinct(cells.filter(|(panel, _)| of.panels.contains(panel)));
-    let columns = cells.into_iter().map(|(panel, count)| match panel {
-        record::Panel::Rw(Load::Interference { pool }) => (plural(count), (pool, panel, count)),
-        _ => (panel.to_string(), (count, panel, count)),
-    });
+    let columns = cells
+        .into_iter()
+        .map(|(panel, count)| match panel.number("pool") {
+            Some(pool) => (plural(count), (pool, panel, count)),
+            None => (panel.to_string(), (count, panel, count)),
+        });
     let columns: Vec<(String, Column)> = columns.collect();
     let names = distinct(columns.iter().map(|(name, _)| name.clone()));
     let panels = names.into_iter().enumerate().map(|(at, name)| {
@@ -128,6 +121,22 @@ pub fn of_figure(input: &Input, of: &OfFigure) -> Vec<Panel> {
         Panel::new(name, grids, &title, &id, |_| locks.clone())
     });
     panels.collect()
+}
+
+/// One panel at a site: a curve for each lock that ran in it, as far as curves can be told apart.
+#[must_use]
+pub fn of_panel(site: &Site, panel: record::Panel) -> Panel {
+    let columns = site.dataset.threads(panel).into_iter();
+    let columns: Vec<Column> = columns.map(|count| (count, panel, count)).collect();
+    let grid = Grid::of(site, &columns);
+    let name = panel.to_string();
+    Panel::new(
+        name.clone(),
+        vec![grid],
+        &name,
+        &words(&name),
+        Grid::in_order,
+    )
 }
 
 /// The percentiles of acquisition times at a site: a panel for each kind of acquisitions, with the largest of each
@@ -197,13 +206,16 @@ impl Grid {
     fn of(site: &Site, columns: &[Column]) -> Self {
         let ran = |column: &&Column| site.dataset.threads(column.1).contains(&column.2);
         let columns: Vec<_> = columns.iter().filter(ran).collect();
-        let (across, unit) = match columns.first().map(|(_, panel, _)| panel) {
-            Some(record::Panel::Rw(Load::Interference { .. })) => {
-                ("locks in the pool", &OPERATIONS)
-            }
-            Some(record::Panel::Blob(_)) => ("threads", &RECORDS),
-            Some(record::Panel::Longest { .. }) => ("threads", &NANOSECONDS),
-            _ => ("threads", &OPERATIONS),
+        let first = columns.first().map(|(_, panel, _)| panel);
+        let across = match first.and_then(|panel| panel.number("pool")) {
+            Some(_) => "locks in the pool",
+            None => "threads",
+        };
+        let is_longest = first.is_some_and(|panel| panel.workload() == "longest");
+        let unit = if is_longest {
+            &NANOSECONDS
+        } else {
+            &OPERATIONS
         };
         let locks = columns
             .iter()
@@ -284,9 +296,16 @@ impl Grid {
         let mut locks = styled(known.into_iter());
         locks.retain(|(style, _)| !std::mem::replace(&mut taken[*style], true));
         if locks.is_empty() {
-            locks.extend((0..STYLES).zip(self.rows.iter().map(|(lock, _)| lock.as_str())));
+            locks = self.in_order();
         }
         locks
+    }
+
+    /// The locks in the order in which they ran, as many as there are styles.
+    fn in_order(&self) -> Vec<(usize, &str)> {
+        (0..STYLES)
+            .zip(self.rows.iter().map(|(lock, _)| lock.as_str()))
+            .collect()
     }
 
     /// What its table shows.

@@ -3,10 +3,10 @@
 use crate::compare::{Dataset, Point, Shares};
 use crate::table::{self, Width};
 use derive_more::Display;
-use prim_sim::{Machine, Placement};
+use machines::{Machine, Placement};
 use spanlock_records::record::finding::Ranking;
 use spanlock_records::record::provenance::Provenance;
-use spanlock_records::record::{Line, Panel, Record, Simulated, plural};
+use spanlock_records::record::{Line, Record, Simulated, plural};
 use spanlock_records::trial::times::AcquireTimes;
 
 /// Where runs were made. Captions have it.
@@ -96,7 +96,6 @@ impl Source {
         let all = [
             self.table(table::memory),
             self.table(table::many_locks),
-            self.table(table::soak),
             self.table(table::set_memory),
             self.table(table::uncontended),
             self.table(table::rw_uncontended),
@@ -249,7 +248,7 @@ impl Reader<'_> {
             .map(|run| self.machine(run))
             .transpose()?;
         let source = self.source()?;
-        if matches!(run.panel, Panel::Waiting { .. }) {
+        if run.panel.workload() == "waiting" {
             source.waiting.push(run);
             return Ok(());
         }

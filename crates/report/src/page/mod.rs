@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! lines of JSON -> Input -> Findings -+-> templates/page.html     the page
-//!                                     +-> templates/summary.md    the summary, as Markdown
+//!                                     +-> lines of JSON           what follows from all runs
 //! ```
 //!
 //! | module | what it is |
@@ -16,13 +16,15 @@
 //! | [`parameters`] | what a simulated machine is made of, with the source of each number |
 //! | [`grid`] | panels: numbers as rows of a table and curves of a chart |
 //! | [`chart`] | curves as SVG |
-//! | [`render`] | both templates, and the words that they have in common |
+//! | [`figures`] | what the project's front page shows: tables in Markdown, and a picture |
+//! | [`render`] | the template of the page, and what it calls |
 //!
-//! To add a figure: a row in [`figure`]. To add a section: its words and tables in the templates, and what they call in
+//! To add a figure: a row in [`figure`]. To add a section: its words and tables in the template, and what it calls in
 //! [`render`].
 
 pub mod chart;
 pub mod figure;
+pub mod figures;
 pub mod findings;
 pub mod front;
 pub mod grid;

@@ -1,6 +1,6 @@
 //! What a simulated machine is made of, with the source of each number.
 
-use prim_sim::Machine;
+use machines::Machine;
 use serde_json::Value;
 
 /// The remarks at the head of the machine's file, and its numbers in the file's order: name, value, source.

@@ -1,7 +1,5 @@
-//! The report as a page and as a summary: two templates of the same findings.
-//!
-//! The templates are `templates/page.html` and `templates/summary.md`. Headings and tables of one output are in its
-//! template. Titles of both outputs are here, and so are the functions that the templates call.
+//! The report as a page: `templates/page.html`, which has headings and tables. Titles are here, and so are the
+//! functions that the template calls.
 
 use super::findings::{Findings, Judged, NOWHERE, OfFigure};
 use super::front::{cards, certainty, warnings};
@@ -10,7 +8,7 @@ use super::input::{Input, Platform};
 use super::parameters::parameters;
 use super::validation::verdict;
 use askama::Template;
-use prim_sim::Machine;
+use machines::Machine;
 use spanlock_records::record::finding::{Standing, Verdict};
 use spanlock_records::stats::distinct;
 
@@ -30,59 +28,10 @@ struct Page<'a> {
     found: &'a Findings,
 }
 
-/// The findings as Markdown, without charts.
-#[derive(Template)]
-#[template(path = "summary.md")]
-struct Summary<'a> {
-    input: &'a Input,
-    found: &'a Findings,
-}
-
-/// A chart as a file.
-#[derive(Template)]
-#[template(path = "picture.svg")]
-struct Picture<'a> {
-    input: &'a Input,
-    chart: String,
-    place: String,
-}
-
-mod filters {
-    use std::fmt::Display;
-
-    /// A cell of a table in Markdown.
-    #[askama::filter_fn]
-    pub(super) fn cell(text: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
-        let text = text.to_string();
-        Ok(text.replace('|', "\\|").replace('\n', " "))
-    }
-}
-
 /// The page.
 #[must_use]
 pub fn html(input: &Input, found: &Findings) -> String {
     Page { input, found }.to_string()
-}
-
-/// The summary.
-#[must_use]
-pub fn markdown(input: &Input, found: &Findings) -> String {
-    Summary { input, found }.to_string()
-}
-
-/// The first chart of range locks on the largest machine, a simulated one if there is any, as a file of its own. It
-/// follows the reader's theme, and says where it comes from. `None` if the default met no other lock.
-#[must_use]
-pub fn picture(input: &Input) -> Option<String> {
-    let (chart, place) = cards(input).into_iter().next()?.pictures.pop()?;
-    Some(
-        Picture {
-            input,
-            chart,
-            place,
-        }
-        .to_string(),
-    )
 }
 
 /// Rows of a table: the name of each, and its other cells.

@@ -45,7 +45,7 @@ fn defaults() -> impl Iterator<Item = &'static str> {
 #[must_use]
 pub fn scores(data: &Dataset) -> Vec<Score> {
     let score = |kind: &Kind| {
-        let contests = data.contests(kind.has);
+        let contests = data.contests(|panel| panel.kind() == kind.of);
         let contests: Vec<_> = contests.filter(|one| one.ranked.len() > 1).collect();
         (!contests.is_empty()).then(|| Score {
             of: kind.name,
@@ -145,11 +145,10 @@ impl Score {
 mod tests {
     use super::{Tally, scores};
     use crate::compare::tests::{arr, dataset};
-    use spanlock_records::trial::arr::Variant;
 
     #[test]
     fn the_leader_and_where_the_default_is_behind() {
-        let (full, disjoint) = (arr(Variant::Full, 80), arr(Variant::Disjoint, 80));
+        let (full, disjoint) = (arr("full", 80), arr("disjoint", 80));
         let of = |lock, runs: &[_]| {
             let runs = runs.iter();
             let runs =

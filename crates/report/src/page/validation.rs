@@ -100,8 +100,8 @@ pub fn checks(input: &Input) -> Vec<Check> {
 
 fn between(simulated: &Site, measured: &Site) -> Vec<Check> {
     let panels = simulated.dataset.panels().into_iter();
-    let panels =
-        panels.filter(|panel| !matches!(panel, Panel::Longest { .. } | Panel::VmStat { .. }));
+    let follows = |panel: &Panel| ["longest", "vm-stat"].contains(&panel.workload());
+    let panels = panels.filter(|panel| !follows(panel));
     let of_panel = panels.flat_map(|panel| {
         let mut counts = simulated.dataset.threads(panel);
         counts.retain(|count| count + panel.more_threads() <= measured.platform.cores());

@@ -5,45 +5,32 @@ use super::{SPREADS, Width, groups, measured, or_dash, report};
 use spanlock_records::record::lock::FLOOR;
 use spanlock_records::record::provenance::Provenance;
 use spanlock_records::record::{
-    Among, Bytes, HOLD, ManyLocks, Memory, Panel, Record, Revocation, RwUncontended, Soak, Tasks,
-    Uncontended, plural,
+    Among, Bytes, HOLD, ManyLocks, Memory, Record, Revocation, RwUncontended, Tasks, Uncontended,
+    plural,
 };
 use spanlock_records::stats::{Summary, distinct};
 use spanlock_records::trial::times::AcquireTimes;
 
-/// Acquisition times: two rows for each lock and number of threads, for first acquisitions of a part and later ones.
+/// Acquisition times, first ones of a part and later ones.
 #[must_use]
 pub fn latency(records: &[Record], provenance: &Provenance, width: Width) -> String {
-    let header = ["lock", "threads", "part locked", "times"];
-    let mut table = Table::new(3, header, AcquireTimes::COLUMNS);
-    let mut ordered: Vec<_> = records.iter().collect();
-    ordered.sort_by_key(|record| record.threads); // stable: locks stay in order
-    for record in ordered {
-        let (lock, threads) = (&record.lock.name, record.threads.to_string());
-        for (phase, count, times) in [
-            ("first", record.first_count, record.first_ns),
-            ("again", record.again_count, record.again_ns),
-        ] {
-            let times = times.unwrap_or_default().columns();
-            let names = [
-                lock.clone(),
-                threads.clone(),
-                phase.into(),
-                count.to_string(),
-            ];
-            table.add_row(names, times);
-        }
-    }
-    let parts = match records.first().map(|record| record.panel) {
-        Some(Panel::Latency { parts }) => parts,
-        _ => 0,
+    report(&phases(records, "nanoseconds", width), provenance, width)
+}
+
+/// A table for each phase, with the largest of each percentile over repeats.
+pub(super) fn phases(records: &[Record], unit: &str, width: Width) -> String {
+    let times = |times: fn(&Record) -> Option<AcquireTimes>| {
+        percentiles(records, width, times).unwrap_or_default()
     };
-    let text = format!(
-        "nanoseconds until one part of a resource is held, two readings of the clock included; parts: {parts}\n\
-         first: nobody has locked the part before; again: random parts, after all were locked\n{}\n",
-        table.text(width)
+    let what = format!(
+        "{unit} until a range is held, two readings of the clock included, worst of all repeats"
     );
-    report(&text, provenance, width)
+    format!(
+        "first: nobody has locked the part before\n\n{what}\n{}\n\
+         again: random parts, after all were locked\n\n{what}\n{}",
+        times(|run| run.first_ns),
+        times(|run| run.again_ns)
+    )
 }
 
 /// A row for each panel, number of threads and lock, with the largest of each percentile; `None` if nothing was timed.
@@ -118,10 +105,9 @@ pub fn waiting(records: &[Record], provenance: &Provenance, width: Width) -> Str
 #[must_use]
 pub fn among(records: &[Among], provenance: &Provenance, width: Width) -> String {
     let ms = |ns: f64| format!("{:.3}", ns / 1e6);
-    let columns: [Column<'_, Among>; 7] = [
+    let columns: [Column<'_, Among>; 6] = [
         ("who waits/among", &|record| record.case.clone()),
         ("lock", &|record| record.lock.clone()),
-        ("requests", &|record| record.requests.to_string()),
         ("mean, ms", &|record| ms(record.mean_ns)),
         ("99 %, ms", &|record| ms(record.acquire_ns.p99 as f64)),
         ("max, ms", &|record| ms(record.acquire_ns.max as f64)),
@@ -250,53 +236,6 @@ pub fn many_locks(records: &[ManyLocks], provenance: &Provenance, width: Width) 
          per thread: what a thread allocates for its first lock; kept: when the threads have ended\n\
          left: of all together, when the locks have been dropped, too\n{}\n",
         table.text(width),
-    );
-    report(&text, provenance, width)
-}
-
-/// A soak: a row for each lock, over all of its rounds.
-#[must_use]
-pub fn soak(records: &[Soak], provenance: &Provenance, width: Width) -> String {
-    let last = |rounds: &[&Soak]| rounds[rounds.len() - 1].clone();
-    let columns: [Column<'_, Vec<&Soak>>; 8] = [
-        ("lock", &|rounds| rounds[0].lock.clone()),
-        ("rounds", &|rounds| rounds.len().to_string()),
-        ("acquired", &|rounds| {
-            let acquired = rounds.iter().map(|round| round.acquired);
-            acquired.sum::<u64>().to_string()
-        }),
-        ("gave up", &|rounds| match last(rounds).gives_up.as_str() {
-            "never" => "cannot".to_owned(),
-            how => {
-                let gave_up: u64 = rounds.iter().map(|round| round.gave_up).sum();
-                format!("{gave_up}, {how}")
-            }
-        }),
-        ("held at once", &|rounds| {
-            let held = rounds.iter().map(|round| round.most_held).max();
-            format!("{}, {}", held.unwrap_or(0), last(rounds).several)
-        }),
-        ("met inside", &|rounds| {
-            let meetings = last(rounds).meetings;
-            let met: Vec<_> = meetings.iter().map(ToString::to_string).collect();
-            or_dash((!met.is_empty()).then(|| met.join(", ")))
-        }),
-        ("longest wait, ms", &|rounds| {
-            let longest = rounds.iter().map(|round| round.longest_wait_ms);
-            format!("{:.1}", longest.fold(0.0, f64::max))
-        }),
-        ("grown, bytes", &|rounds| {
-            last(rounds).grown_bytes.to_string()
-        }),
-    ];
-    let table = Table::of(1, &columns, &groups(records, |record| &record.lock));
-    let text = format!(
-        "{}: no two that exclude each other met, no thread was stuck, and no memory piled up\n\
-         gave up: refused tries (at once), or timed requests as well (in time)\n\
-         held at once: waiting for all, or trying for those after the first; or why not several\n\
-         grown: allocated now, less what was allocated after the first round\n{}\n",
-        plural(records.first().map_or(0, |record| record.threads)),
-        table.text(width)
     );
     report(&text, provenance, width)
 }

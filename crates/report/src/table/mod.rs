@@ -6,14 +6,15 @@
 //! | `rw` | reader-writer locks: throughput, and ratios between locks |
 //! | `set` | ordered sets: throughput and memory |
 //! | `sim` | simulated runs |
-//! | `costs` | acquisition times, memory, waiting, uncontended locks, revocation, soaks |
+//! | `costs` | acquisition times, memory, waiting, uncontended locks, revocation |
 //! | `locks` | the lists of locks |
-//! | `verdicts` | the text below tables: the fastest locks, and the papers' claims |
+//! | `advice` | the text below tables: what to use by these runs |
 //! | `grid` | the table of throughput that the first two share |
 //! | `layout` | how a table looks, and its width |
 //!
 //! A table is a list of columns: each has a head, and a function from a row to the text of its cell.
 
+mod advice;
 mod costs;
 mod grid;
 mod layout;
@@ -22,19 +23,18 @@ mod rw;
 mod set;
 mod sim;
 mod throughput;
-mod verdicts;
 mod vm;
 
+pub use advice::concluded;
 pub use costs::{
-    among, many_locks, memory, rw_revocation, rw_uncontended, soak, tasks, uncontended, waiting,
+    among, many_locks, memory, rw_revocation, rw_uncontended, tasks, uncontended, waiting,
 };
 pub use layout::Width;
 pub use locks::{locks, rw_locks};
 pub use rw::{harm, preload};
 pub use set::{set_bytes, set_memory};
-pub use sim::{sim, sim_findings};
+pub use sim::sim;
 pub use throughput::runs;
-pub use verdicts::{concluded, conclusions};
 
 use layout::{COMMAND, wrapped};
 use spanlock_records::record::provenance::Provenance;

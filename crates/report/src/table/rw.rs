@@ -5,9 +5,8 @@ use super::layout::Table;
 use super::{Width, groups, measured, or_dash, report};
 use spanlock_records::record::lock::{FLOOR, Lock, NULL, PRELOADED, PTHREAD};
 use spanlock_records::record::provenance::Provenance;
-use spanlock_records::record::{Panel, Record, plural};
+use spanlock_records::record::{Record, plural};
 use spanlock_records::stats::{Summary, distinct, ends};
-use spanlock_records::trial::rw::Load;
 use std::fmt::Write;
 
 /// A biased lock below this fraction of its underlying lock does harm.
@@ -44,13 +43,14 @@ pub fn rw(records: &[Record], provenance: &Provenance, width: Width) -> String {
 /// The table that a run belongs to, and its column there.
 fn place(run: &Record) -> (String, usize) {
     const UNIT: &str = "million operations per second";
-    match run.panel {
-        Panel::Rw(Load::Interference { pool }) => {
+    match (run.panel, run.panel.number("pool")) {
+        (panel, Some(pool)) => {
             let threads = plural(run.threads);
-            let title = format!("interference, {threads}: {UNIT} by locks in the pool");
+            let workload = panel.workload();
+            let title = format!("{workload}, {threads}: {UNIT} by locks in the pool");
             (title, pool)
         }
-        panel => (format!("{panel}: {UNIT} by threads"), run.threads),
+        (panel, None) => (format!("{panel}: {UNIT} by threads"), run.threads),
     }
 }
 

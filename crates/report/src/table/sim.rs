@@ -1,14 +1,13 @@
 //! Simulated runs.
 
-use super::costs::percentiles;
+use super::advice::compared;
+use super::costs::phases;
 use super::throughput::grids;
-use super::verdicts::{compared, conclusions};
 use super::{Width, report};
 use crate::compare::{LEVEL, rankings};
-use prim_sim::Machine;
+use machines::Machine;
+use spanlock_records::record::Record;
 use spanlock_records::record::provenance::Provenance;
-use spanlock_records::record::{Line, Record};
-use spanlock_records::trial::times::AcquireTimes;
 use std::fmt::Write;
 
 /// The runs on the first of these machines as tables, and what follows from them; with more machines, the rankings that
@@ -44,31 +43,10 @@ pub fn sim(
     report(&text, provenance, width)
 }
 
-/// What follows from simulated runs, as lines of JSON.
-#[must_use]
-pub fn sim_findings(records: &[Record], machines: &[Machine]) -> Vec<Line> {
-    match machines {
-        [machine] => conclusions(records, machine.contexts()),
-        [machine, _, ..] => {
-            let rankings = rankings(records, &machine.name).into_iter();
-            rankings.map(Line::SimRanking).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
 /// Of latency, a table for each phase; else the grids.
 fn tables(records: &[Record], width: Width) -> String {
     if records.iter().all(|run| run.first_ns.is_none()) {
         return grids(records, width);
     }
-    let times = |times: fn(&Record) -> Option<AcquireTimes>| {
-        percentiles(records, width, times).unwrap_or_default()
-    };
-    let what = "virtual nanoseconds until a range is held, two readings of the clock included, worst of all seeds";
-    format!(
-        "first: nobody has locked the part before\n\n{what}\n{}\nagain: random parts, after all were locked\n\n{what}\n{}",
-        times(|run| run.first_ns),
-        times(|run| run.again_ns)
-    )
+    phases(records, "virtual nanoseconds", width)
 }

@@ -1,26 +1,25 @@
 //! Throughput by locks and threads.
 
+use super::advice::compared;
 use super::costs::{by_place, latency, percentiles};
-use super::grid::{grid, legend};
+use super::grid::{grid, legend, unit};
 use super::rw::rw;
-use super::verdicts::compared;
 use super::vm::stats;
 use super::{Width, groups, measured, or_dash, report};
 use spanlock_records::record::provenance::Provenance;
-use spanlock_records::record::{Panel, Record};
+use spanlock_records::record::{Kind, Panel, Record};
 use spanlock_records::stats::{Summary, distinct};
-use spanlock_records::trial::batch::{Load, RANGE_BYTES};
-use spanlock_records::trial::blob::{Parts, RECORD_BYTES};
 use spanlock_records::trial::counters::{Event, Rate};
+use spanlock_records::trial::run::Parts;
 use std::fmt::Write;
 
 /// Runs of one workload, each compared by its throughput: grids, and what else records have: what was left out, times
 /// of acquisitions, parts of reads, waits. Beside them `more` that was measured; then what it all shows.
 #[must_use]
 pub fn runs(records: &[Record], more: &str, provenance: &Provenance, width: Width) -> String {
-    match records.first().map(|record| record.panel) {
-        Some(Panel::Rw(_)) => return rw(records, provenance, width),
-        Some(Panel::Latency { .. }) => return latency(records, provenance, width),
+    match records.first() {
+        Some(run) if run.panel.kind() == Kind::Whole => return rw(records, provenance, width),
+        Some(run) if run.first_ns.is_some() => return latency(records, provenance, width),
         _ => {}
     }
     let text = grids(records, width) + more + &compared(records, provenance.cores);
@@ -36,19 +35,8 @@ pub(super) fn grids(records: &[Record], width: Width) -> String {
     } else {
         ("second", "acquisition in ns, worst repeat")
     };
-    let title = |panel: Panel| {
-        let (_, unit) = panel.unit();
-        let of = match panel {
-            Panel::Arr { .. } => format!("ArrBench, {panel}: {unit} operations"),
-            Panel::Batch(Load { ranges, .. }) => {
-                format!("{panel}: {RANGE_BYTES} bytes of each written, of {ranges}; {unit} ranges")
-            }
-            Panel::Blob(_) => format!("{panel}: {unit} records of {RECORD_BYTES} bytes"),
-            Panel::Vm { .. } => format!("{panel}: {unit} calls and faults"),
-            _ => format!("{panel}: {unit} operations"),
-        };
-        format!("{of} per {second} by threads")
-    };
+    let title =
+        |panel: Panel, unit: &str| format!("{panel}: {unit} operations per {second} by threads");
     let mut text = panels(records, width, title) + &left_out(records);
     if let Some(table) = percentiles(records, width, |record| record.acquire_ns) {
         let _ = write!(text, "\n{times}\n{table}");
@@ -93,11 +81,16 @@ fn parts(records: &[Record], width: Width) -> Option<String> {
 }
 
 /// A titled table for each panel; below them, the hardware counters.
-pub(super) fn panels(records: &[Record], width: Width, title: impl Fn(Panel) -> String) -> String {
+pub(super) fn panels(
+    records: &[Record],
+    width: Width,
+    title: impl Fn(Panel, &str) -> String,
+) -> String {
     let mut text = String::new();
     for runs in groups(records, |record| record.panel) {
         let grid = grid(runs.iter().copied(), |record| record.threads, width);
-        let _ = writeln!(text, "{}\n{grid}", title(runs[0].panel));
+        let (_, unit) = unit(runs.iter().copied());
+        let _ = writeln!(text, "{}\n{grid}", title(runs[0].panel, unit));
     }
     text + &legend(records) + &counters(records, width)
 }
@@ -135,13 +128,18 @@ mod tests {
     use crate::compare::Dataset;
     use crate::compare::tests::{arr, listed, record};
     use crate::table::concluded;
-    use spanlock_records::trial::arr::Variant;
 
-    const FULL: Panel = arr(Variant::Full, 80);
+    fn full() -> Panel {
+        arr("full", 80)
+    }
 
     #[test]
     fn runs_without_an_operation_are_told() {
-        let text = |runs| panels(&listed(FULL, runs), Width::USUAL, |panel| panel.to_string());
+        let text = |runs| {
+            panels(&listed(full(), runs), Width::USUAL, |panel, _| {
+                panel.to_string()
+            })
+        };
         let told = text("slots 1 0, list-rw 1 1e6");
         assert!(told.contains("no operation ended in "), "{told}");
         assert!(!text("list-rw 1 1e6").contains("no operation"));
@@ -149,25 +147,21 @@ mod tests {
 
     #[test]
     fn the_best_is_marked_and_null_is_not() {
-        let runs = listed(FULL, "slots 1 2e6, kernel-rw 1 1e6, null 1 9e6");
-        let text = panels(&runs, Width::USUAL, |panel| panel.to_string());
+        let runs = listed(full(), "slots 1 2e6, kernel-rw 1 1e6, null 1 9e6");
+        let text = panels(&runs, Width::USUAL, |panel, _| panel.to_string());
         let data = Dataset::of(&runs);
         assert!(text.contains("2.000 ±1%*"), "{text}");
         assert!(text.contains("9.000 ±1% "), "{text}");
         let advice = "slots was ahead of all others in 1, level in 0, behind in 0\n";
-        assert!(concluded(&data, None, 4).contains(advice));
+        assert!(concluded(&data, None).contains(advice));
     }
 
     #[test]
     fn a_single_run_has_no_spread() {
         let runs = [("list-rw", 2e6), ("kernel-rw", 1e6)];
-        let runs = runs.map(|(lock, ops)| record(FULL, lock, 1, ops));
-        let text = panels(&runs, Width::USUAL, |panel| panel.to_string())
-            + &concluded(&Dataset::of(&runs), None, 1);
-        assert!(
-            text.contains("2.000*") && text.contains("leads, 2.000;"),
-            "{text}"
-        );
+        let runs = runs.map(|(lock, ops)| record(full(), lock, 1, ops));
+        let text = panels(&runs, Width::USUAL, |panel, _| panel.to_string());
+        assert!(text.contains("2.000*"), "{text}");
         assert!(!text.contains("0%"), "{text}");
     }
 
@@ -180,7 +174,7 @@ mod tests {
         };
         let run = |counters| Record {
             counters,
-            ..record(FULL, "list-rw", 2, 1e6)
+            ..record(full(), "list-rw", 2, 1e6)
         };
         let counted = [
             rate(Event::Cycles, Ok(123.4)),
@@ -188,7 +182,7 @@ mod tests {
         ];
         let text = |counters: &[Rate]| {
             let runs = [run(counters.to_vec()), run(counters.to_vec())];
-            panels(&runs, Width::USUAL, |panel| panel.to_string())
+            panels(&runs, Width::USUAL, |panel, _| panel.to_string())
         };
         let both = text(&counted);
         assert!(

@@ -1,8 +1,9 @@
 //! The lines, the page that is made of them, and what a reader finds there.
 
-use prim_sim::Machine;
-use scraper::{ElementRef, Html, Selector};
+use machines::Machine;
+use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::{Value, json};
+use simplecss::{AttributeOperator, Element, PseudoClass, Selector};
 use spanlock_report::page::findings::Findings;
 use spanlock_report::page::input::Input;
 use spanlock_report::page::render::html;
@@ -13,27 +14,30 @@ pub fn meta(command: &str, cores: usize) -> Value {
 }
 
 pub fn arr(lock: &str, threads: usize, repeat: u32, ops_per_sec: f64) -> Value {
-    json!({"workload": "arr", "variant": "full", "reads": 100, "threads": threads, "lock": lock,
-        "ops_per_sec": ops_per_sec, "repeat": repeat, "seed": 1, "seconds": 0.05, "min_ops_per_thread": 1,
+    json!({"workload": "arr", "of": "ranges", "panel": "full range, 100 % reads", "variant": "full", "reads": 100,
+        "threads": threads, "lock": lock, "ops_per_sec": ops_per_sec, "repeat": repeat, "seed": 1,
+        "seconds": 0.05, "min_ops_per_thread": 1,
         "max_ops_per_thread": 2, "cpu_seconds": null, "lost_updates": 0})
 }
 
 pub fn simulated(lock: &str, threads: usize, seed: u32, ops_per_sec: f64) -> Value {
-    json!({"workload": "sim-arr", "variant": "full", "reads": 100, "threads": threads, "lock": lock,
-        "ops_per_sec": ops_per_sec, "min_ops_per_thread": 1, "max_ops_per_thread": 2, "machine": "small-1x2x1",
-        "placement": "unpinned", "seed": seed, "seconds": 0.001, "simulated": 9})
+    json!({"workload": "arr", "of": "ranges", "panel": "full range, 100 % reads", "variant": "full", "reads": 100,
+        "threads": threads, "lock": lock, "ops_per_sec": ops_per_sec, "min_ops_per_thread": 1, "max_ops_per_thread": 2,
+        "seed": seed, "seconds": 0.001,
+        "simulated": {"machine": "small-1x2x1", "placement": "unpinned", "operations": 9}})
 }
 
 pub fn alternator(lock: &str, threads: usize, repeat: u32, ops_per_sec: f64) -> Value {
-    json!({"workload": "rw", "load": "alternator", "lock": lock, "threads": threads, "repeat": repeat, "seed": 1,
-        "seconds": 0.1, "ops_per_sec": ops_per_sec, "reads_per_sec": ops_per_sec, "writes_per_sec": 0.0,
+    json!({"workload": "alternator", "of": "whole", "panel": "alternator", "lock": lock, "threads": threads,
+        "repeat": repeat, "seed": 1, "seconds": 0.1, "ops_per_sec": ops_per_sec, "reads_per_sec": ops_per_sec,
+        "writes_per_sec": 0.0,
         "min_ops_per_thread": 1, "max_ops_per_thread": 2, "cpu_seconds": null, "lost_updates": 0, "torn_reads": 0})
 }
 
 pub fn latency(lock: &str, longest: u64) -> Value {
     let times = json!({"p50": 20, "p90": 30, "p99": 40, "p999": 50, "max": longest});
-    json!({"workload": "latency", "lock": lock, "threads": 1, "parts": 9, "rounds": 1, "seed": 1, "first_count": 9,
-        "first_ns": times, "again_count": 9, "again_ns": times})
+    json!({"workload": "latency", "of": "others", "panel": "one part of 9", "parts": 9, "lock": lock, "threads": 1,
+        "seed": 1, "first_count": 9, "first_ns": times, "again_count": 9, "again_ns": times})
 }
 
 pub fn text(lines: impl IntoIterator<Item = Value>) -> String {
@@ -80,22 +84,66 @@ pub fn input() -> Input {
     input
 }
 
-pub fn page(input: &Input) -> Html {
-    let page = Html::parse_document(&html(input, &Findings::of(input)));
-    assert_eq!(page.errors, [] as [&str; 0]);
-    page
+/// The page, which is well-formed: a browser has nothing to guess.
+pub fn page(input: &Input) -> Document<'static> {
+    let text = html(input, &Findings::of(input)).leak();
+    let allow_dtd = true; // its first line
+    let options = ParsingOptions {
+        allow_dtd,
+        ..ParsingOptions::default()
+    };
+    Document::parse_with_options(text, options).unwrap()
 }
 
-pub fn all<'a>(page: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
-    page.select(&Selector::parse(selector).unwrap()).collect()
+pub fn all<'a>(page: &'a Document<'_>, selector: &str) -> Vec<Node<'a, 'a>> {
+    within(page.root(), selector)
 }
 
-pub fn words(element: ElementRef<'_>) -> String {
-    element.text().collect()
+/// Those elements of a node.
+pub fn within<'a>(node: Node<'a, 'a>, selector: &str) -> Vec<Node<'a, 'a>> {
+    let selector = Selector::parse(selector).unwrap();
+    let elements = node
+        .descendants()
+        .filter(|one| *one != node && one.is_element());
+    elements
+        .filter(|one| selector.matches(&Styled(*one)))
+        .collect()
+}
+
+/// An element, as selectors see it.
+struct Styled<'a>(Node<'a, 'a>);
+
+impl Element for Styled<'_> {
+    fn parent_element(&self) -> Option<Self> {
+        self.0.parent_element().map(Self)
+    }
+
+    fn prev_sibling_element(&self) -> Option<Self> {
+        self.0.prev_sibling_element().map(Self)
+    }
+
+    fn has_local_name(&self, name: &str) -> bool {
+        self.0.tag_name().name() == name
+    }
+
+    fn attribute_matches(&self, name: &str, operator: AttributeOperator<'_>) -> bool {
+        self.0
+            .attribute(name)
+            .is_some_and(|value| operator.matches(value))
+    }
+
+    fn pseudo_class_matches(&self, _: PseudoClass<'_>) -> bool {
+        false
+    }
+}
+
+pub fn words(element: Node<'_, '_>) -> String {
+    let texts = element.descendants().filter(Node::is_text);
+    texts.filter_map(|text| text.text()).collect()
 }
 
 #[track_caller]
-pub fn has(page: &Html, selector: &str, wanted: &str) {
+pub fn has(page: &Document<'_>, selector: &str, wanted: &str) {
     let found: Vec<_> = all(page, selector).into_iter().map(words).collect();
     let is_there = found.iter().any(|text| text.contains(wanted));
     assert!(is_there, "no {wanted:?} in {selector}: {found:#?}");

@@ -6,8 +6,9 @@
 //! holds what it has published, since it does nothing else meanwhile.
 
 use crate::deadlock::monitor;
-use crate::range::Span;
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
+use crate::range::span::Span;
+use std::cell::Cell;
 use std::panic::Location;
 
 /// A lock that does not know its holders.
@@ -59,6 +60,28 @@ pub(crate) struct Account {
     /// What it waits for, if that is in such a lock.
     pub(crate) waits: Option<Wish>,
     pub(crate) holds: Vec<Wish>,
+}
+
+/// Adds what a thread holds in some locks.
+type AddHolds = fn(&mut Vec<Wish>);
+
+prim::local! {
+    /// What adds what this thread holds in reader-writer locks, once it has held one of them.
+    static WHOLE: Cell<Option<AddHolds>> = Cell::new(None);
+}
+
+/// From now on `add` tells what the running thread holds in reader-writer locks.
+#[cfg(feature = "rw")]
+pub(crate) fn tells_whole(add: AddHolds) {
+    WHOLE.with(|whole| whole.set(Some(add)));
+}
+
+/// Adds what the running thread holds in reader-writer locks.
+pub(crate) fn with_whole(mut wishes: Vec<Wish>) -> Vec<Wish> {
+    if let Some(add) = WHOLE.with(Cell::get) {
+        add(&mut wishes);
+    }
+    wishes
 }
 
 /// An account that is published until this is dropped.

@@ -2,16 +2,19 @@
 //!
 //! - A request waits for each holder in its way. So it is stuck if one of them is.
 //! - A thread waits in one place. It is stuck if that request is.
-//! - An owner may wait in several places, and goes on with whatever comes first. It is stuck if all are.
+//! - An owner may wait in several places, and goes on with whatever comes first. It is stuck if all are. A wait for
+//!   what it holds itself does not count: another of its threads or tasks may release that, if it is not stuck
+//!   elsewhere.
 //!
 //! A holder that waits nowhere ends a chain, and so does one that nobody knows.
 
 use super::account::Numbered;
-use super::report::{Deadlock, Held, Step};
-use crate::range::OwnerId;
-use crate::range::Span;
-use crate::range::keys::ShownKeys;
-use crate::range::raw::Mode;
+use super::report::{Deadlock, Step};
+use crate::range::id::OwnerId;
+use crate::range::mode::Mode;
+use crate::range::shown::{HeldRange, ShownKeys};
+use crate::range::span::Span;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
 
@@ -38,7 +41,7 @@ pub(crate) struct Wait {
     pub(crate) mode: Mode,
     pub(crate) at: &'static Location<'static>,
     /// Who is in the way.
-    pub(crate) behind: Vec<(OwnerId, Held)>,
+    pub(crate) behind: Vec<(OwnerId, HeldRange)>,
 }
 
 impl Wait {
@@ -50,7 +53,15 @@ impl Wait {
         owner.into_iter().chain(thread).map(OwnerId::number)
     }
 
-    fn step(&self, held: Held) -> Step {
+    /// What is in its way, if that is an owner's, and its own.
+    fn own(&self) -> Option<HeldRange> {
+        let is_own = |(owner, _): &&(OwnerId, HeldRange)| {
+            owner.thread().is_none() && owner.is_same(self.owner)
+        };
+        self.behind.iter().find(is_own).map(|&(_, held)| held)
+    }
+
+    fn step(&self, held: HeldRange) -> Step {
         Step {
             owner: self.owner,
             thread: self.thread,
@@ -83,7 +94,7 @@ pub(super) fn join(waits: &mut Vec<Wait>, accounts: &[Numbered]) {
         let described = |span| {
             move |(owner, held): (OwnerId, &super::Wish)| {
                 let (mode, place) = (held.mode, Some(held.at));
-                (owner, Held::new(span, mode, place))
+                (owner, HeldRange::new(span, mode, place))
             }
         };
         let thread = Some(waiting.account.thread);
@@ -110,23 +121,20 @@ pub(super) fn join(waits: &mut Vec<Wait>, accounts: &[Numbered]) {
 }
 
 /// A ring: the waits in it, each with which of those in its way is the next.
-pub(super) struct Ring<'a>(Vec<(&'a Wait, Held)>);
+pub(super) struct Ring<'a>(Vec<(&'a Wait, HeldRange)>);
 
-impl Ring<'_> {
-    pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
-        self.0.iter().map(|(wait, _)| wait.key)
+impl<'a> Ring<'a> {
+    /// The waits of owners, those of the owners first that were made last.
+    pub(super) fn of_owners(&self) -> Vec<&'a Wait> {
+        let is_owner =
+            |wait: &&Wait| wait.owner.thread().is_none() && wait.owner.is_same(wait.owner);
+        let mut owners: Vec<_> = self.waits().filter(is_owner).collect();
+        owners.sort_unstable_by_key(|wait| Reverse((wait.owner.number(), wait.key)));
+        owners
     }
 
-    /// The waits of owners, those of the owners first that were made last.
-    pub(super) fn of_owners(&self) -> Vec<Key> {
-        let is_owner =
-            |wait: &Wait| wait.owner.thread().is_none() && wait.owner.is_same(wait.owner);
-        let owners = self.0.iter().filter(|(wait, _)| is_owner(wait));
-        let mut owners: Vec<_> = owners
-            .map(|(wait, _)| (wait.owner.number(), wait.key))
-            .collect();
-        owners.sort_unstable_by(|one, other| other.cmp(one));
-        owners.into_iter().map(|(_, key)| key).collect()
+    fn waits(&self) -> impl Iterator<Item = &'a Wait> {
+        self.0.iter().map(|&(wait, _)| wait)
     }
 
     pub(super) fn told(&self) -> Deadlock {
@@ -136,12 +144,41 @@ impl Ring<'_> {
     }
 }
 
+/// The waits of owners for what they hold themselves.
+pub(super) fn for_own<'a>(waits: impl Iterator<Item = &'a Wait>) -> impl Iterator<Item = Ring<'a>> {
+    waits.filter_map(|wait| Some(Ring(vec![(wait, wait.own()?)])))
+}
+
+/// A ring that was told.
+pub(super) struct ToldRing(BTreeMap<Key, Wait>);
+
+impl ToldRing {
+    pub(super) fn new(ring: &Ring<'_>) -> Self {
+        Self(ring.waits().map(|wait| (wait.key, wait.clone())).collect())
+    }
+
+    /// Whether all in it wait as they did.
+    pub(super) fn lasts(&self, waiting: &BTreeMap<Key, Wait>) -> bool {
+        let waits = |(key, wait)| waiting.get(key) == Some(wait);
+        self.0.iter().all(waits)
+    }
+
+    /// Whether it is that ring.
+    pub(super) fn is(&self, ring: &Ring<'_>) -> bool {
+        let is_in_it = |wait: &Wait| self.0.get(&wait.key) == Some(wait);
+        ring.0.len() == self.0.len() && ring.waits().all(is_in_it)
+    }
+}
+
 /// The rings among these waits.
 pub(super) fn rings<'a>(waits: impl Iterator<Item = &'a Wait>) -> Vec<Ring<'a>> {
     let mut of_party: BTreeMap<u32, Vec<&Wait>> = BTreeMap::new();
     for wait in waits {
+        let is_own = wait.own().is_some();
         for party in wait.parties() {
-            of_party.entry(party).or_default().push(wait);
+            if !(is_own && party == wait.owner.number()) {
+                of_party.entry(party).or_default().push(wait);
+            }
         }
     }
     let mut stuck: BTreeSet<u32> = of_party.keys().copied().collect();
@@ -158,7 +195,7 @@ pub(super) fn rings<'a>(waits: impl Iterator<Item = &'a Wait>) -> Vec<Ring<'a>> 
     let mut rings = Vec::new();
     let mut visited = BTreeSet::new();
     for &party in &stuck {
-        let mut path: Vec<(u32, &Wait, Held)> = Vec::new();
+        let mut path: Vec<(u32, &Wait, HeldRange)> = Vec::new();
         let mut party = party;
         while visited.insert(party) {
             let wait = of_party[&party][0];
@@ -175,7 +212,7 @@ pub(super) fn rings<'a>(waits: impl Iterator<Item = &'a Wait>) -> Vec<Ring<'a>> 
 }
 
 /// The first one in the way of a wait who is stuck.
-fn next_of(wait: &Wait, stuck: &BTreeSet<u32>) -> Option<(u32, Held)> {
+fn next_of(wait: &Wait, stuck: &BTreeSet<u32>) -> Option<(u32, HeldRange)> {
     let mut numbers = wait
         .behind
         .iter()
@@ -185,10 +222,10 @@ fn next_of(wait: &Wait, stuck: &BTreeSet<u32>) -> Option<(u32, Held)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Held, Key, Location, Mode, OwnerId, Span, Wait, rings};
+    use super::{HeldRange, Key, Location, Mode, OwnerId, Span, Wait, for_own, rings};
 
-    fn held() -> Held {
-        Held::new(Span::ALL, Mode::Exclusive, None)
+    fn held() -> HeldRange {
+        HeldRange::new(Span::ALL, Mode::Exclusive, None)
     }
 
     fn wait(owner: OwnerId, thread: Option<u32>, behind: &[OwnerId]) -> Wait {
@@ -243,7 +280,7 @@ mod tests {
 
     #[test]
     fn an_owner_is_stuck_if_all_its_waits_are() {
-        let [one, two] = [1, 2].map(OwnerId::test_owner);
+        let [one, two] = [1, 2].map(OwnerId::of_owner);
         let (first, second) = (OwnerId::of_thread(1), OwnerId::of_thread(2));
         let waits = [wait(one, Some(1), &[two]), wait(two, Some(2), &[one])];
         assert_eq!(found(&waits).len(), 1);
@@ -257,6 +294,23 @@ mod tests {
             wait(second, Some(2), &[first]),
         ];
         assert_eq!(found(&waits).len(), 1);
+    }
+
+    #[test]
+    fn what_an_owner_holds_itself_is_no_ring() {
+        let [one, two] = [1, 2].map(OwnerId::of_owner);
+        let own = [wait(one, None, &[one]), wait(one, Some(1), &[one])];
+        for waits in [&own[..1], &own[1..], &own] {
+            assert!(found(waits).is_empty());
+            assert_eq!(for_own(waits.iter()).count(), waits.len());
+        }
+        // It counts neither for a ring nor against it.
+        let mut more = own.to_vec();
+        more.extend([wait(one, None, &[two]), wait(two, None, &[one])]);
+        let numbers = [one, two].map(OwnerId::number);
+        assert_eq!(found(&more), [numbers]);
+        // Threads have nobody else.
+        assert_eq!(for_own([thread(4, &[4])].iter()).count(), 0);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! SPANLOCK_DEADLOCKS=report        looks once a second while requests sleep, and reports what it finds
-//! SPANLOCK_DEADLOCKS=report:250    the same, each 250 milliseconds
+//! SPANLOCK_DEADLOCKS=report:250    looks each 250 milliseconds
 //! SPANLOCK_DEADLOCKS=off           does not look, as without it
 //! ```
 //!
@@ -58,16 +58,16 @@ mod graph;
 mod monitor;
 mod report;
 
-pub use report::{Deadlock, Held, NotPolled, Report, Step, dump_all, on_report};
+pub use crate::range::shown::HeldRange;
+pub use report::{Deadlock, NotPolled, Report, Step, dump_all, on_report};
 
-pub(crate) use account::{Account, LockKey, Published, Wish, publish};
+#[cfg(feature = "rw")]
+pub(crate) use account::tells_whole;
+pub(crate) use account::{Account, LockKey, Published, Wish, publish, with_whole};
 pub(crate) use graph::{Key, Wait};
 #[cfg(feature = "rw")]
 pub(crate) use monitor::watch_accounts;
 pub(crate) use monitor::{Idle, Seen, Watched, forget, new_number, watch};
-pub(crate) use report::Named;
-#[cfg_attr(not(feature = "tracing"), allow(unused_imports))]
-pub(crate) use report::word;
 
 use prim::clock::Duration;
 use prim::sync::OnceLock;

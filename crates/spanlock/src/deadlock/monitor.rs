@@ -4,7 +4,7 @@
 //!   a request sleeps in a lock that detects:  the queue is watched, and the timer is asked to call
 //!   the timer calls:    look at all watched queues and accounts, each under its own mutex
 //!     a ring?                 look again soon
-//!     the same waits again?   tell it, or refuse one of them
+//!     the same waits again?   refuse one of them, or tell it, unless it is told already
 //!     no request in a queue?  it is not watched any more
 //!   a lock is dropped:  its queue is not watched any more
 //! ```
@@ -13,19 +13,24 @@
 //! among requests that the look before has found, too, in the same order, each behind the same holders. Each of them
 //! has slept from the one look to the other, as numbers of requests and of queues are not used again. Then all of them
 //! slept at the moment between the looks, and nobody who sleeps releases anything [second-look].
+//!
+//! What is remembered from look to look is about waits, and not about requests: a request that waits for another holder
+//! may be part of another ring. It is forgotten when one of these waits is another or over. A refusal is not
+//! remembered: its request is woken, so that its ring is gone at the next look; a request that was awake just then is
+//! refused later.
 
 use super::account::{Accounts, Numbered};
-use super::graph::{self, Key, Ring, Wait};
+use super::graph::{self, Key, Ring, ToldRing, Wait};
 use super::report::{self, Deadlock, NotPolled, Report};
 use super::{Answer, Detection};
 use crate::observe::{self, LongHold};
-use crate::wait::contain;
 use prim::atomic::{AtomicU64, Ordering};
 use prim::clock::{Duration, Instant};
+use prim::contain;
 use prim::sync::{Arc, Mutex, MutexGuard, Weak};
 use prim::thread;
 use prim::timer::{self, Due};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A queue whose requests are looked at.
@@ -39,8 +44,8 @@ pub(crate) trait Watched: Send + Sync {
     /// Adds its requests to what is seen. `false`: it has none. Then it is not watched any more.
     fn look(self: Arc<Self>, seen: &mut Seen) -> bool;
 
-    /// Refuses a request that sleeps, and is one of a deadlock.
-    fn refuse(self: Arc<Self>, request: u64, deadlock: &Deadlock);
+    /// Refuses a request of its own, which is one of a deadlock, if it still waits like that.
+    fn refuse(self: Arc<Self>, request: u64, wait: &Wait, deadlock: &Deadlock);
 
     /// Writes its requests for people.
     fn describe(&self, text: &mut dyn fmt::Write) -> fmt::Result;
@@ -53,10 +58,11 @@ pub(crate) struct Seen {
     pub(crate) idle: Vec<Idle>,
 }
 
-/// A task that was woken, and was not polled since.
+/// A task that was woken, and was not polled since then.
 #[derive(Debug)]
 pub(crate) struct Idle {
     pub(crate) key: Key,
+    pub(crate) since: Instant,
     pub(crate) what: NotPolled,
 }
 
@@ -68,7 +74,7 @@ const MOST_IDLE: usize = 8;
 
 /// All that is known between two looks.
 struct State {
-    /// In the process after so many forks.
+    /// The generation of forked processes that it belongs to.
     forks: u32,
     /// By their numbers.
     watched: BTreeMap<u64, Weak<dyn Watched>>,
@@ -78,10 +84,10 @@ struct State {
     next: Option<Instant>,
     /// What the last look found.
     before: BTreeMap<Key, Wait>,
-    /// Which waits were part of what was told.
-    told: BTreeSet<Key>,
-    /// Which tasks were told that are not polled.
-    idle: BTreeSet<Key>,
+    /// Which rings were told, and last; and which waits for what the owner itself holds.
+    told: Vec<ToldRing>,
+    /// Which tasks were told that are not polled, and were not since then.
+    idle: BTreeMap<Key, Instant>,
     /// Since when waits are seen, behind the same holders; `None`: the observer was told.
     long: BTreeMap<Key, Option<Instant>>,
 }
@@ -95,8 +101,8 @@ impl State {
             tick: None,
             next: None,
             before: BTreeMap::new(),
-            told: BTreeSet::new(),
-            idle: BTreeSet::new(),
+            told: Vec::new(),
+            idle: BTreeMap::new(),
             long: BTreeMap::new(),
         }
     }
@@ -106,10 +112,10 @@ impl State {
         if self.next.is_some_and(|next| next <= when) {
             return;
         }
-        self.next = Some(when);
         let tick = self.tick.get_or_insert_with(|| Arc::new(Tick));
         let whom: Weak<dyn Due> = Arc::downgrade(tick) as Weak<dyn Due>;
-        timer::at(when, whom);
+        // If the timer refuses, the next wait that begins asks again.
+        self.next = timer::at(when, whom).then_some(when);
     }
 }
 
@@ -197,15 +203,15 @@ impl Due for Tick {
 #[derive(Default)]
 struct Found {
     reports: Vec<Report>,
-    refusals: Vec<(Key, Deadlock)>,
+    refusals: Vec<(Wait, Deadlock)>,
     holds: Vec<LongHold>,
 }
 
 impl Found {
     fn tell(self, queues: &[Arc<dyn Watched>]) {
-        for (key, deadlock) in &self.refusals {
-            if let Some((queue, request)) = queue_of(queues, *key) {
-                Arc::clone(queue).refuse(request, deadlock);
+        for (wait, deadlock) in &self.refusals {
+            if let Some((queue, request)) = queue_of(queues, wait.key) {
+                Arc::clone(queue).refuse(request, wait, deadlock);
             }
         }
         for hold in &self.holds {
@@ -261,29 +267,38 @@ fn look(state: &mut State, queues: &[Arc<dyn Watched>], now: Instant) -> Found {
     if observe::is_set() {
         note_long(state, &now_waiting, every, now, &mut found);
     }
-    state.told.retain(|key| now_waiting.contains_key(key));
-    let is_new =
-        |told: &BTreeSet<Key>, ring: &Ring<'_>| ring.keys().any(|key| !told.contains(&key));
+    state.told.retain(|ring| ring.lasts(&now_waiting));
+    let is_new = |told: &[ToldRing], ring: &Ring<'_>| !told.iter().any(|told| told.is(ring));
     // [second-look]
     let again =
         |wait: &&Wait| state.before.get(&wait.key) == Some(wait) || !prim::intact!("second-look");
     for ring in graph::rings(now_waiting.values().filter(again)) {
-        if is_new(&state.told, &ring) {
-            state.told.extend(ring.keys());
-            let deadlock = ring.told();
-            let refuses = |key: &Key| {
-                let queue = queue_of(queues, *key);
-                queue.is_some_and(|(queue, _)| queue.detection().answer == Answer::Refuse)
-            };
-            match ring.of_owners().into_iter().find(refuses) {
-                Some(victim) => found.refusals.push((victim, deadlock)),
-                None => found.reports.push(Report::Deadlock(deadlock)),
+        let refuses = |wait: &&Wait| {
+            let queue = queue_of(queues, wait.key);
+            queue.is_some_and(|(queue, _)| queue.detection().answer == Answer::Refuse)
+        };
+        match ring.of_owners().into_iter().find(refuses) {
+            Some(victim) => found.refusals.push((victim.clone(), ring.told())),
+            None if is_new(&state.told, &ring) => {
+                found.reports.push(Report::Deadlock(ring.told()));
+                state.told.push(ToldRing::new(&ring));
             }
+            None => {}
         }
     }
-    let rings = graph::rings(now_waiting.values());
-    let is_suspect = rings.iter().any(|ring| is_new(&state.told, ring));
-    drop(rings);
+    for own in graph::for_own(now_waiting.values().filter(again)) {
+        if is_new(&state.told, &own) {
+            let steps = own.told().steps;
+            found
+                .reports
+                .extend(steps.into_iter().map(Report::OwnRange));
+            state.told.push(ToldRing::new(&own));
+        }
+    }
+    let mut suspects = graph::rings(now_waiting.values());
+    suspects.extend(graph::for_own(now_waiting.values()));
+    let is_suspect = suspects.iter().any(|ring| is_new(&state.told, ring));
+    drop(suspects);
     let next = if is_suspect { every / SOON } else { every };
     state.before = now_waiting;
     state.call_by(now + next);
@@ -328,17 +343,22 @@ fn note_long(
 }
 
 /// Tells of tasks that have not been polled for a period.
-fn tell_idle(told: &mut BTreeSet<Key>, idle: Vec<Idle>, every: Duration, found: &mut Found) {
-    let (known, mut remaining) = (std::mem::take(told), BTreeSet::new());
-    for Idle { key, what } in idle {
-        if known.contains(&key) {
-            remaining.insert(key);
+fn tell_idle(
+    told: &mut BTreeMap<Key, Instant>,
+    idle: Vec<Idle>,
+    every: Duration,
+    found: &mut Found,
+) {
+    let (known, mut remaining) = (std::mem::take(told), BTreeMap::new());
+    for Idle { key, since, what } in idle {
+        if known.get(&key) == Some(&since) {
+            remaining.insert(key, since);
         } else if what.at_least >= every {
             // Where an executor stands still, as many as a report is read of.
             if found.reports.len() < MOST_IDLE {
                 found.reports.push(Report::NotPolled(what));
             }
-            remaining.insert(key);
+            remaining.insert(key, since);
         }
     }
     *told = remaining;
@@ -361,100 +381,4 @@ pub(super) fn describe(text: &mut dyn fmt::Write) -> fmt::Result {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Found, NotPolled, Report, Seen, Watched, forget, new_number, watch};
-    use crate::deadlock::{Answer, Deadlock, Detection, on_report};
-    use crate::range::raw::Mode;
-    use crate::range::{OwnerId, Span};
-    use prim::atomic::{AtomicBool, AtomicUsize, Ordering};
-    use prim::clock::Duration;
-    use prim::sync::{Arc, Mutex};
-    use std::fmt;
-    use std::panic::Location;
-
-    /// A queue whose lock is dropped while a look reads it.
-    struct Dropped {
-        number: u64,
-        /// Itself, until then.
-        lock: Mutex<Option<Arc<Dropped>>>,
-        is_gone: Arc<AtomicBool>,
-    }
-
-    impl Watched for Dropped {
-        fn number(&self) -> u64 {
-            self.number
-        }
-
-        fn detection(&self) -> Detection {
-            Detection {
-                every: Duration::from_millis(1),
-                answer: Answer::Report,
-            }
-        }
-
-        fn look(self: Arc<Self>, _: &mut Seen) -> bool {
-            let lock = self.lock.lock().take();
-            drop(lock);
-            true
-        }
-
-        fn refuse(self: Arc<Self>, _: u64, _: &Deadlock) {}
-
-        fn describe(&self, _: &mut dyn fmt::Write) -> fmt::Result {
-            Ok(())
-        }
-    }
-
-    impl Drop for Dropped {
-        fn drop(&mut self) {
-            forget(self.number);
-            self.is_gone.store(true, Ordering::Release);
-        }
-    }
-
-    /// It forgets the queue after it has released its own mutex: otherwise this test does not end.
-    #[test]
-    fn a_look_may_be_the_last_that_knows_a_queue() {
-        let is_gone = Arc::new(AtomicBool::new(false));
-        let queue = Arc::new(Dropped {
-            number: new_number(),
-            lock: Mutex::new(None),
-            is_gone: Arc::clone(&is_gone),
-        });
-        *queue.lock.lock() = Some(Arc::clone(&queue));
-        watch(&queue, queue.detection());
-        drop(queue);
-        while !is_gone.load(Ordering::Acquire) {
-            std::thread::yield_now();
-        }
-    }
-
-    /// Each report is told once, so no other may be lost with one.
-    #[test]
-    fn a_report_that_nobody_can_print_takes_no_other_along() {
-        let told = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&told);
-        on_report(move |report| {
-            // Of no lock that there is.
-            if matches!(report, Report::NotPolled(task) if task.lock == 0) {
-                count.fetch_add(1, Ordering::Relaxed);
-                panic!("it cannot be printed");
-            }
-        });
-        let task = NotPolled {
-            owner: OwnerId::from(1),
-            lock: 0,
-            span: Span::ALL,
-            keys: None,
-            mode: Mode::Shared,
-            place: Location::caller(),
-            at_least: Duration::ZERO,
-        };
-        let found = Found {
-            reports: vec![Report::NotPolled(task); 2],
-            ..Found::default()
-        };
-        found.tell(&[]);
-        assert_eq!(told.load(Ordering::Relaxed), 2);
-    }
-}
+mod tests;

@@ -2,9 +2,10 @@
 
 use super::account::{Account, LockKey};
 use super::monitor;
-use crate::range::keys::ShownKeys;
-use crate::range::raw::Mode;
-use crate::range::{OwnerId, Span};
+use crate::range::id::OwnerId;
+use crate::range::mode::Mode;
+use crate::range::shown::{HeldRange, Shown, ShownKeys};
+use crate::range::span::Span;
 use prim::clock::Duration;
 use prim::sync::{Arc, Mutex};
 use std::fmt::{self, Write};
@@ -37,53 +38,7 @@ pub struct Step {
     /// The line that asks for it.
     pub place: &'static Location<'static>,
     /// What the next one holds in its way.
-    pub held: Held,
-}
-
-/// What somebody holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Held {
-    /// The range; of a segment lock, what it has in common with what is asked for.
-    pub span: Span,
-    /// In a lock over keys, what of them it is: then `span` is everything. `None` there: the keys cannot be shown.
-    pub keys: Option<ShownKeys>,
-    /// How it is held.
-    pub mode: Mode,
-    /// The line that locked it, if it is known: always in debug builds.
-    pub place: Option<&'static Location<'static>>,
-}
-
-impl Held {
-    pub(crate) fn new(span: Span, mode: Mode, place: Option<&'static Location<'static>>) -> Self {
-        Self {
-            span,
-            keys: None,
-            mode,
-            place,
-        }
-    }
-}
-
-/// A range, as people read it: of a lock over keys, its keys.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Named(pub(crate) Span, pub(crate) Option<ShownKeys>);
-
-impl fmt::Display for Named {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.1 {
-            Some(keys) => keys.fmt(f),
-            None => self.0.fmt(f),
-        }
-    }
-}
-
-/// A mode, as people say it.
-pub(crate) fn word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Shared => "shared",
-        Mode::Exclusive => "exclusive",
-    }
+    pub held: HeldRange,
 }
 
 impl fmt::Display for Deadlock {
@@ -91,34 +46,33 @@ impl fmt::Display for Deadlock {
         writeln!(f, "deadlock of {}:", self.steps.len())?;
         let nexts = self.steps.iter().cycle().skip(1);
         for (step, next) in self.steps.iter().zip(nexts) {
-            write!(f, "  {}", step.owner)?;
-            match step.thread {
-                Some(thread) if step.owner != OwnerId::from(thread) => {
-                    write!(f, " (thread {thread})")?
-                }
-                Some(_) => {}
-                None => f.write_str(" (a task)")?,
-            }
-            let Held {
-                span,
-                keys,
-                mode,
-                place,
-            } = step.held;
-            let (asks, holds) = (word(step.mode), word(mode));
-            let (asked, held) = (Named(step.span, step.keys), Named(span, keys));
-            writeln!(
-                f,
-                " waits for {asked} {asks} of the lock {:#x}, at {}",
-                step.lock, step.place
-            )?;
-            write!(f, "    which {} holds: {held} {holds}", next.owner)?;
-            match place {
-                Some(place) => writeln!(f, ", locked at {place}")?,
-                None => writeln!(f)?,
-            }
+            step.write(f, next.owner)?;
         }
         Ok(())
+    }
+}
+
+impl Step {
+    /// Two lines: what it waits for, and who holds that.
+    fn write(&self, f: &mut fmt::Formatter<'_>, holder: OwnerId) -> fmt::Result {
+        write!(f, "  {}", self.owner)?;
+        match self.thread {
+            Some(thread) if self.owner != OwnerId::from(thread) => write!(f, " (thread {thread})")?,
+            Some(_) => {}
+            None => f.write_str(" (a task)")?,
+        }
+        let (asks, holds) = (self.mode.word(), self.held.mode.word());
+        let (asked, held) = (Shown(self.span, self.keys), self.held.shown());
+        let (lock, at) = (self.lock, self.place);
+        writeln!(
+            f,
+            " waits for {asked} {asks} of the lock {lock:#x}, at {at}"
+        )?;
+        write!(f, "    which {holder} holds: {held} {holds}")?;
+        match self.held.place {
+            Some(place) => writeln!(f, ", locked at {place}"),
+            None => writeln!(f),
+        }
     }
 }
 
@@ -155,7 +109,7 @@ impl fmt::Display for NotPolled {
             place,
             at_least,
         } = self;
-        let (asked, asks) = (Named(*span, *keys), word(*mode));
+        let (asked, asks) = (Shown(*span, *keys), mode.word());
         writeln!(
             f,
             "not polled: {owner} was woken for {asked} {asks} of the lock {lock:#x}, asked for at {place}, \
@@ -172,6 +126,9 @@ pub enum Report {
     Deadlock(Deadlock),
     /// A task that does not act. It is told once, until it is polled.
     NotPolled(NotPolled),
+    /// An [`Owner`](crate::range::Owner) waits for what it holds itself. Another of its threads or tasks may release
+    /// that, so it is no ring, and never refused. It is told once.
+    OwnRange(Step),
 }
 
 impl fmt::Display for Report {
@@ -179,6 +136,14 @@ impl fmt::Display for Report {
         match self {
             Self::Deadlock(deadlock) => deadlock.fmt(f),
             Self::NotPolled(task) => task.fmt(f),
+            Self::OwnRange(step) => {
+                writeln!(f, "an owner waits for what it holds:")?;
+                step.write(f, step.owner)?;
+                writeln!(
+                    f,
+                    "    which another of its threads or tasks releases, or nobody does"
+                )
+            }
         }
     }
 }
@@ -234,7 +199,7 @@ pub(super) fn describe(account: &Account, text: &mut dyn Write) -> fmt::Result {
         .map(|wish| ("waits for", wish))
         .chain(account.holds.iter().map(|wish| ("holds", wish)))
     {
-        let (mode, at) = (word(wish.mode), wish.at);
+        let (mode, at) = (wish.mode.word(), wish.at);
         match wish.lock {
             LockKey::Segments(number) => {
                 writeln!(

@@ -1,7 +1,6 @@
 //! Counts and histograms of the crate `metrics`.
 
 use super::{LongHold, Observer, Outcome, Waiting};
-use crate::deadlock::word;
 use metrics::{counter, gauge, histogram};
 use prim::clock::Duration;
 
@@ -21,11 +20,11 @@ pub struct Metrics;
 
 impl Observer for Metrics {
     fn wait_begins(&self, wait: &Waiting) {
-        gauge!("spanlock_waiting", "mode" => word(wait.mode)).increment(1.0);
+        gauge!("spanlock_waiting", "mode" => wait.mode.word()).increment(1.0);
     }
 
     fn wait_ends(&self, wait: &Waiting, lasted: Duration, outcome: Outcome) {
-        let mode = word(wait.mode);
+        let mode = wait.mode.word();
         let outcome = match outcome {
             Outcome::Granted => "granted",
             Outcome::Refused => "refused",
@@ -36,6 +35,6 @@ impl Observer for Metrics {
     }
 
     fn held_for_long(&self, hold: &LongHold) {
-        counter!("spanlock_held_for_long_total", "mode" => word(hold.held.mode)).increment(1);
+        counter!("spanlock_held_for_long_total", "mode" => hold.held.mode.word()).increment(1);
     }
 }

@@ -32,12 +32,12 @@ pub use self::metrics::Metrics;
 #[cfg(feature = "tracing")]
 pub use self::tracing::Tracing;
 
-use crate::deadlock::Held;
-use crate::range::keys::ShownKeys;
-use crate::range::raw::Mode;
-use crate::range::{OwnerId, Span};
-use crate::wait::contain;
+use crate::range::id::OwnerId;
+use crate::range::mode::Mode;
+use crate::range::shown::{HeldRange, ShownKeys};
+use crate::range::span::Span;
 use prim::clock::{Duration, Instant};
+use prim::contain;
 use prim::sync::OnceLock;
 use std::panic::Location;
 
@@ -82,7 +82,7 @@ pub struct LongHold {
     /// An address within the lock.
     pub lock: usize,
     /// What is held.
-    pub held: Held,
+    pub held: HeldRange,
     /// For how long it has been in the way, at least.
     pub at_least: Duration,
 }
@@ -100,7 +100,7 @@ pub trait Observer: Sync {
     /// A request goes to sleep for the first time.
     fn wait_begins(&self, _wait: &Waiting) {}
 
-    /// It is over, after so long.
+    /// A wait is over, which lasted as long as that.
     fn wait_ends(&self, _wait: &Waiting, _lasted: Duration, _outcome: Outcome) {}
 
     /// A range has been held for longer than a period, while the same request has waited for it. Once for each such

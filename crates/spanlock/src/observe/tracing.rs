@@ -1,7 +1,7 @@
 //! Events of the crate `tracing`.
 
 use super::{LongHold, Observer, Outcome, Waiting};
-use crate::deadlock::{Named, word};
+use crate::range::shown::Shown;
 use prim::clock::Duration;
 
 /// Makes an event of each call, with the target `spanlock`: waits at the level of traces, and long holds as warnings.
@@ -24,7 +24,7 @@ impl Observer for Tracing {
             place,
             ..
         } = wait;
-        let (span, mode) = (Named(*span, *keys), word(*mode));
+        let (span, mode) = (Shown(*span, *keys), mode.word());
         tracing::trace!(target: "spanlock", %owner, lock, %span, mode, %place, "a wait begins");
     }
 
@@ -38,7 +38,7 @@ impl Observer for Tracing {
             place,
             ..
         } = wait;
-        let (span, mode) = (Named(*span, *keys), word(*mode));
+        let (span, mode) = (Shown(*span, *keys), mode.word());
         tracing::trace!(
             target: "spanlock", %owner, lock, %span, mode, %place, ?lasted, ?outcome, "a wait ends"
         );
@@ -51,7 +51,7 @@ impl Observer for Tracing {
             held,
             at_least,
         } = hold;
-        let (span, mode) = (Named(held.span, held.keys), word(held.mode));
+        let (span, mode) = (held.shown(), held.mode.word());
         let place = held.place.map(tracing::field::display);
         tracing::warn!(target: "spanlock", %owner, lock, %span, mode, place, ?at_least, "a range is held for long");
     }

@@ -6,50 +6,61 @@ use super::span::Span;
 use smallvec::SmallVec;
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// A token and its lock. Dropping it releases, also in a panic. An empty range has no token.
 ///
 /// It is two words, which a function returns in registers. So it does not keep the range.
-pub(super) struct Held<'a, L: RawRangeMutex> {
+pub(super) struct HeldToken<'a, L: RawRangeMutex> {
     raw: &'a L,
-    token: Option<L::Token>,
+    token: Option<GuardedToken<L::Token>>,
     /// A guard stays on its thread, because locks count what each thread holds.
-    not_send: PhantomData<*const ()>,
+    not_send: PhantomData<dyn StaysOnItsThreadUseOwnedOrAsync>,
 }
 
-// SAFETY: a reference to a guard does nothing with the token. Only the thread that owns the guard releases it.
-unsafe impl<L: RawRangeMutex + Sync> Sync for Held<'_, L> {}
+/// What the compiler names where a guard would leave its thread, or live over an `.await`. What `read_owned` and
+/// `write_owned` return may be sent, and what `read_async` and `write_async` return as well.
+trait StaysOnItsThreadUseOwnedOrAsync: UnwindSafe + RefUnwindSafe + Unpin {}
 
-impl<'a, L: RawRangeMutex> Held<'a, L> {
+/// A token in a guard.
+struct GuardedToken<T>(T);
+
+// SAFETY: the guard around it does not leave its thread. So the compiler names one reason why, and not two.
+unsafe impl<T> Send for GuardedToken<T> {}
+
+// SAFETY: a reference to a guard does nothing with the token. Only the thread that owns the guard releases it.
+unsafe impl<L: RawRangeMutex + Sync> Sync for HeldToken<'_, L> {}
+
+impl<'a, L: RawRangeMutex> HeldToken<'a, L> {
     /// `token` came from `raw`, on this thread.
     #[inline]
     pub(super) fn new(raw: &'a L, token: Option<L::Token>) -> Self {
         Self {
             raw,
-            token,
+            token: token.map(GuardedToken),
             not_send: PhantomData,
         }
     }
 }
 
-impl<L: RawRangeMutex> Held<'_, L> {
+impl<L: RawRangeMutex> HeldToken<'_, L> {
     /// The token, unless the range is empty.
     pub(super) fn token(&self) -> Option<&L::Token> {
-        self.token.as_ref()
+        self.token.as_ref().map(|GuardedToken(token)| token)
     }
 
     /// The range, unless it is empty or the lock does not keep it.
     fn span(&self) -> Option<Span> {
-        let token = self.token.as_ref()?;
+        let token = self.token()?;
         // SAFETY: the token came from this lock, by `new`'s contract, and it is released when `self` is dropped.
         unsafe { self.raw.span_of(token) }
     }
 }
 
-impl<L: RawRangeMutex> Drop for Held<'_, L> {
+impl<L: RawRangeMutex> Drop for HeldToken<'_, L> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(token) = self.token.take() {
+        if let Some(GuardedToken(token)) = self.token.take() {
             // SAFETY: the token came from this lock, by `new`'s contract, and a guard does not leave its thread.
             unsafe { self.raw.unlock(token) };
         }
@@ -59,7 +70,7 @@ impl<L: RawRangeMutex> Drop for Held<'_, L> {
 /// Shared hold of a range, from [`RangeLock::read`](super::RangeLock::read) and its kin.
 #[must_use = "the range is released when the guard is dropped"]
 pub struct ReadGuard<'a, L: RawRangeLock = RawSlots> {
-    held: Held<'a, L>,
+    held: HeldToken<'a, L>,
 }
 
 /// Exclusive hold of a range, from [`RangeLock::write`](super::RangeLock::write) and its kin.
@@ -80,13 +91,13 @@ pub struct ReadGuard<'a, L: RawRangeLock = RawSlots> {
 /// ```
 #[must_use = "the range is released when the guard is dropped"]
 pub struct WriteGuard<'a, L: RawRangeLock = RawSlots> {
-    held: Held<'a, L>,
+    held: HeldToken<'a, L>,
 }
 
 /// Exclusive hold of a range, from [`RangeMutex::lock`](super::RangeMutex::lock) and its kin.
 #[must_use = "the range is released when the guard is dropped"]
 pub struct LockGuard<'a, L: RawRangeMutex = RawSlots> {
-    held: Held<'a, L>,
+    held: HeldToken<'a, L>,
 }
 
 /// What each guard says of itself.
@@ -116,7 +127,7 @@ says! {
 
 impl<'a, L: RawRangeLock> ReadGuard<'a, L> {
     #[inline]
-    pub(super) fn new(held: Held<'a, L>) -> Self {
+    pub(super) fn new(held: HeldToken<'a, L>) -> Self {
         Self { held }
     }
 }
@@ -124,7 +135,7 @@ impl<'a, L: RawRangeLock> ReadGuard<'a, L> {
 impl<'a, L: RawRangeLock> WriteGuard<'a, L> {
     /// `held` is held exclusively.
     #[inline]
-    pub(super) fn new(held: Held<'a, L>) -> Self {
+    pub(super) fn new(held: HeldToken<'a, L>) -> Self {
         Self { held }
     }
 
@@ -134,17 +145,17 @@ impl<'a, L: RawRangeLock> WriteGuard<'a, L> {
     /// wanted to write would wait for each other.
     pub fn downgrade(mut self) -> ReadGuard<'a, L> {
         let raw = self.held.raw;
-        let token = self.held.token.take().map(|token| {
+        let token = self.held.token.take().map(|GuardedToken(token)| {
             // SAFETY: an exclusive token of this lock, by `new`'s contract, and a guard does not leave its thread.
             unsafe { raw.downgrade(token) }
         });
-        ReadGuard::new(Held::new(raw, token))
+        ReadGuard::new(HeldToken::new(raw, token))
     }
 }
 
 impl<'a, L: RawRangeMutex> LockGuard<'a, L> {
     #[inline]
-    pub(super) fn new(held: Held<'a, L>) -> Self {
+    pub(super) fn new(held: HeldToken<'a, L>) -> Self {
         Self { held }
     }
 }

@@ -1,7 +1,7 @@
 //! A listing of the holders and waiters of a lock, for people who debug a hang.
 
-use super::owner::OwnerId;
-use super::raw::Mode;
+use super::id::OwnerId;
+use super::mode::Mode;
 use super::span::Span;
 use std::fmt;
 use std::panic::Location;
@@ -98,6 +98,29 @@ impl Snapshot {
         Self { holders, waiters }
     }
 
+    /// Who is in the way of a request, as `F_GETLK` of `fcntl` answers: of the holders that conflict with it, the one
+    /// whose range begins first. What its own owner holds is not in its way.
+    ///
+    /// ```
+    /// use spanlock::range::inspect::Request;
+    /// use spanlock::range::raw::Mode;
+    /// use spanlock::range::{Owner, RangeLock, Span};
+    ///
+    /// let (file, client, other) = (RangeLock::new(), Owner::new(), Owner::new());
+    /// let _record = file.by(&client).write(100..200)?;
+    /// let span = Span::of(..150).expect("it is not empty");
+    /// let asks = |owner: &Owner| Request::new(span, Mode::Shared, owner.id());
+    /// let snapshot = file.snapshot();
+    /// assert_eq!(snapshot.blocker(&asks(&other)).map(|it| it.owner), Some(client.id()));
+    /// assert_eq!(snapshot.blocker(&asks(&client)), None);
+    /// # Ok::<(), spanlock::range::Refusal>(())
+    /// ```
+    #[must_use]
+    pub fn blocker(&self, request: &Request) -> Option<&Request> {
+        let mut holders = self.holders.iter();
+        holders.find(|holder| holder.conflicts(request) && !holder.owner.is_same(request.owner))
+    }
+
     /// Ends the description of a lock for people who debug, with the requests.
     pub(super) fn finish(&self, described: &mut fmt::DebugStruct<'_, '_>) -> fmt::Result {
         described
@@ -110,11 +133,7 @@ impl Snapshot {
 impl Request {
     /// The request, with its range as people read it.
     pub(super) fn shown(&self, range: &str) -> String {
-        let mode = match self.mode {
-            Mode::Shared => "shared",
-            Mode::Exclusive => "exclusive",
-        };
-        format!("{}: {range} {mode}", self.owner)
+        format!("{}: {range} {}", self.owner, self.mode.word())
     }
 
     /// A request.

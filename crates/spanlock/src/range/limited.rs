@@ -9,8 +9,8 @@ use super::span::Span;
 use prim::atomic::{AtomicUsize, Ordering};
 use std::task::{Poll, Waker};
 
-/// A raw lock of which all owners together may hold or await so many ranges. A request beyond that is refused with
-/// [`Refusal::LockFull`]. It protects a lock from clients who ask for more and more.
+/// A raw lock of which all owners together may hold or await a number of ranges at most. A request beyond that is
+/// refused with [`Refusal::LockFull`]. It protects a lock from clients who ask for more and more.
 ///
 /// ```
 /// use spanlock::range::{Limited, Owner, RangeLock, Refusal, slots::RawSlots};
@@ -41,7 +41,7 @@ pub struct Limited<L> {
 }
 
 impl<L> Limited<L> {
-    /// Limits a raw lock to so many ranges of owners.
+    /// Limits a raw lock to `limit` ranges of owners.
     #[must_use]
     pub fn new(raw: L, limit: usize) -> Self {
         Self {
@@ -98,6 +98,10 @@ unsafe impl<L: RawRangeMutex> RawRangeMutex for Limited<L> {
         self.raw.granule(span)
     }
 
+    fn is_taken(&self, span: Span, mode: Mode) -> bool {
+        self.raw.is_taken(span, mode)
+    }
+
     unsafe fn span_of(&self, token: &L::Token) -> Option<Span> {
         // SAFETY: the token came from the inner lock.
         unsafe { self.raw.span_of(token) }
@@ -144,6 +148,8 @@ unsafe impl<L: RawOwnedMutex> RawOwnedMutex for Limited<L> {
             false => Counted::one_more(&self.count),
         };
         if before >= self.limit && matches!(ask.replaced(), Replaced::Nothing) {
+            // It may be in the queue, if it was polled before, and foreign code has panicked then.
+            self.raw.forget_by(ask.owner, ask.mode, asked);
             return Poll::Ready(Err(Refusal::LockFull));
         }
         let outcome = self.raw.poll_by(ask, asked, waker);

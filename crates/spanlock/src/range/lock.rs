@@ -1,10 +1,10 @@
 //! The typed reader-writer range lock.
 
 use super::guard::{Guards, ReadGuard, WriteGuard};
-use super::holding::{self, By, Holding};
+use super::holding::{self, By, Holding, Lock, LockBy, TryLock, places};
 use super::inspect::Snapshot;
 use super::many::{self, Exclusive, Shared};
-use super::methods::{granted, many_ranges, one_range, over_raw_lock};
+use super::methods::{for_tasks, granted, many_ranges, one_range, over_raw_lock};
 use super::owner::Owner;
 use super::raw::{Mode, RawOwned, RawRangeLock, Wait};
 use super::slots::{Builder, RawSlots};
@@ -60,13 +60,13 @@ use std::ops::RangeBounds;
 /// the thread which gives way, or for a holder that wants a mutex of that thread. So reservations are in force for two
 /// turns and suspended for one:
 ///
-/// - The first turn lasts 10 ms. The three turns of each round are twice as long as those of the round before.
-///   Reservations whose ranges are connected share their turns, which are counted from the first of these reservations
-///   that still waits.
+/// - The first turn lasts 10 ms. The three turns of each round are twice as long as those of the round before. Each
+///   reservation has turns of its own, and a request gives way to one of them at a time. In the second turn of a round
+///   only requests that have not waited yet give way.
 /// - *A free range* is granted after one turn at most, and one more turn for each request ahead that gives up
 ///   meanwhile. A turn is 10 ms or as long as that reservation is old, whichever is more. A computation that a holder
 ///   waits for takes about three times as long while a request waits for the holder. It takes longer if waiting
-///   requests give up and ask again, or if its ranges belong to several reservations that are not connected.
+///   requests give up and ask again, or if its ranges belong to several reservations of different ages.
 /// - *A reservation gets its range* during the first turn that is longer than the critical sections in its way. If each
 ///   of them ends within `h`, the first reservation is granted after a millisecond and eight times `h` at most (twice
 ///   `h`, if that is less than 10 ms), whatever its holder holds elsewhere. Requests that were asleep before it may go
@@ -82,8 +82,16 @@ use std::ops::RangeBounds;
 /// [`builder`](Self::builder) has other policies. They set the millisecond. Without fairness no request gives way.
 ///
 /// # Blocking, panics, misuse
-/// - Acquisitions spin before they sleep: for about four times as long as this thread's waits have lately taken, at
-///   most 128 us, and for about a microsecond if longer spins were in vain. Releases never block.
+/// - Acquisitions spin before they sleep: for about as long as it takes to sleep and be woken (16 us), and for about a
+///   microsecond if longer spins were in vain. They sleep at once while threads that this lock has woken wait for
+///   processors. Releases never block.
+/// - A release wakes whoever can have the range now, and one more. So who sleeps does not depend on one woken thread,
+///   which may not run for a time slice while those that run take the range again and again.
+/// - A try does not wait for a holder, nor for a writer that awaits some of the range. For a request that is about to
+///   hold some of it or to withdraw it spins, at most 128 us in all, and then counts it as a holder. So a free range
+///   may be refused if the thread of such a request does not run just then. A try that a holder refuses for as long as
+///   it lasts is in nobody's way. A call for several ranges may be: it holds those that it has until it meets one that
+///   is taken.
 /// - A range that starts after it ends panics. An empty range is granted at once and conflicts with nothing.
 /// - A thread that asks for what it holds itself waits forever, as with a mutex. Debug builds panic instead, at the
 ///   caller's line, and name the range that is held and the line that locked it. Threads and owners that wait for each
@@ -222,5 +230,57 @@ impl<L: RawRangeLock> RangeLock<L> {
         /// # drop(transfer);
         /// ```
         write_many, try_write_many, try_write_many_for
+    }
+}
+
+places!(RangeLock over RawOwned);
+
+impl<L: RawOwned> RangeLock<L> {
+    for_tasks! {
+        u64, Shared;
+        /// As [`read`](Self::read), for a task: a future, which waits without blocking a thread. What is held may be
+        /// sent to other threads.
+        ///
+        /// ```
+        /// use spanlock::range::RangeLock;
+        ///
+        /// static FILE: RangeLock = RangeLock::new();
+        ///
+        /// async fn serve() {
+        ///     let head = FILE.read_async(0..4096).await;
+        ///     // Reads, and awaits what it likes.
+        ///     drop(head);
+        /// }
+        /// # fn is_send(_: impl Send) {}
+        /// # is_send(serve());
+        /// ```
+        ///
+        /// A guard of a thread is not sent, so a task that keeps one while it awaits cannot be spawned where tasks go
+        /// from thread to thread:
+        ///
+        /// ```compile_fail,E0277
+        /// # use spanlock::range::RangeLock;
+        /// # static FILE: RangeLock = RangeLock::new();
+        /// fn spawn(task: impl Future<Output = ()> + Send) {}
+        ///
+        /// spawn(async {
+        ///     let head = FILE.read(0..4096);
+        ///     std::future::ready(()).await;
+        ///     drop(head);
+        /// });
+        /// ```
+        ///
+        /// # Panics
+        /// When the range is reversed.
+        read_async, try_read_async_for; read_owned_async, try_read_owned_async_for
+    }
+
+    for_tasks! {
+        u64, Exclusive;
+        /// As [`write`](Self::write), for a task: see [`read_async`](Self::read_async).
+        ///
+        /// # Panics
+        /// When the range is reversed.
+        write_async, try_write_async_for; write_owned_async, try_write_owned_async_for
     }
 }

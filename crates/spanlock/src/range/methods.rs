@@ -43,6 +43,8 @@ macro_rules! one_range {
 
         #[doc = concat!("As [`", stringify!($lock), "`](Self::", stringify!($lock), "), but `None` if it would block")]
         #[doc = concat!($refused, ".")]
+        /// A request that is about to hold some of it or to withdraw counts as a holder if it has not decided after 128
+        /// us.
         ///
         /// # Panics
         #[doc = $panics]
@@ -109,6 +111,7 @@ macro_rules! many_ranges {
         }
 
         #[doc = concat!("As [`", stringify!($lock), "`](Self::", stringify!($lock), "), but `None` if it would block.")]
+        /// It holds those that it has until it meets one that is taken meanwhile.
         ///
         /// # Panics
         /// When a range is reversed.
@@ -210,3 +213,51 @@ pub(super) fn granted<G>(guard: Option<G>) -> G {
 }
 
 pub(super) use {many_ranges, one_range, over_raw_lock};
+
+/// Methods for tasks, of one mode: on a reference, on an `Arc`, and each with a limit of time.
+macro_rules! for_tasks {
+    (
+        $position:ty, $mode:ident;
+        $(#[$documented:meta])*
+        $lock:ident, $try_lock_for:ident; $lock_owned:ident, $try_lock_owned_for:ident
+    ) => {
+        $(#[$documented])*
+        #[inline]
+        #[track_caller]
+        pub fn $lock(&self, range: impl RangeBounds<$position>) -> Lock<&Self> {
+            Lock(LockBy::anonymous(self, range, Mode::$mode, Wait::Forever))
+        }
+
+        #[doc = concat!("As [`", stringify!($lock), "`](Self::", stringify!($lock), "), but `None` after `timeout`.")]
+        ///
+        /// # Panics
+        /// When the range is reversed.
+        #[track_caller]
+        pub fn $try_lock_for(&self, range: impl RangeBounds<$position>, timeout: Duration) -> TryLock<&Self> {
+            TryLock(LockBy::anonymous(self, range, Mode::$mode, Wait::at_most(timeout)))
+        }
+
+        #[doc = concat!("As [`", stringify!($lock), "`](Self::", stringify!($lock), "), where what is held keeps the lock.")]
+        ///
+        /// # Panics
+        /// When the range is reversed.
+        #[track_caller]
+        pub fn $lock_owned(self: &Arc<Self>, range: impl RangeBounds<$position>) -> Lock<Arc<Self>> {
+            Lock(LockBy::anonymous(Arc::clone(self), range, Mode::$mode, Wait::Forever))
+        }
+
+        #[doc = concat!("As [`", stringify!($lock_owned), "`](Self::", stringify!($lock_owned), "), but `None` after `timeout`.")]
+        ///
+        /// # Panics
+        /// When the range is reversed.
+        #[track_caller]
+        pub fn $try_lock_owned_for(
+            self: &Arc<Self>,
+            range: impl RangeBounds<$position>,
+            timeout: Duration,
+        ) -> TryLock<Arc<Self>> {
+            TryLock(LockBy::anonymous(Arc::clone(self), range, Mode::$mode, Wait::at_most(timeout)))
+        }
+    };
+}
+pub(super) use for_tasks;

@@ -5,6 +5,10 @@
 //! | [`RangeLock`] | readers and writers of ranges |
 //! | [`RangeMutex`] | exclusive ranges only |
 //! | [`RangeLocked`] | a slice whose ranges are locked and lent: safe Rust needs nothing else |
+//! | [`Owner`] | who holds ranges and is no thread: a transaction, a client. From [`by`](RangeLock::by) on it converts, extends and releases parts |
+//! | [`Holding`] | what an owner or a task holds. Any thread may use and drop it. `Holding<&RangeLock>` borrows the lock, and `Holding<Arc<RangeLock>>` keeps it |
+//! | [`Lock`], [`LockBy`] | how tasks wait: futures, from [`read_async`](RangeLock::read_async), [`write_async`](RangeLock::write_async) and [`By::write_async`] |
+//! | [`Reentrant`] | what an owner locks again and again |
 //! | [`raw`] | the traits that raw locks implement, for authors of locks and of other typed locks |
 //! | [`keys`] | ranges of anything that is ordered: byte strings, names, addresses |
 //! | [`positions()`] | integers of other widths, signed ones, addresses and times as positions |
@@ -12,7 +16,7 @@
 //! | [`list`] | the list locks |
 //! | [`skip`] | list locks with an index: skip lists, for many ranges held at the same time |
 //! | [`segment`] | a lock word for each segment of a resource: fast where ranges are narrow, and coarse |
-//! | [`Instrumented`], [`Limited`] | wrap a raw lock: one counts, one limits what owners hold |
+//! | [`Limited`] | wraps a raw lock, and limits what owners hold |
 //! | [`inspect`] | the listing of holders and waiting requests |
 //!
 //! ```text
@@ -29,37 +33,41 @@
 
 mod guard;
 mod holding;
+pub(crate) mod id;
 pub mod inspect;
-mod instrumented;
 pub mod keys;
 mod limited;
 pub mod list;
 mod lock;
 mod many;
 mod methods;
+pub(crate) mod mode;
 mod mutex;
+mod named;
 mod order;
 mod owner;
+mod parts;
 mod positions;
 pub mod raw;
 mod refusal;
 pub mod segment;
+pub(crate) mod shown;
 mod slice;
 pub mod slots;
 mod sought;
-mod span;
+pub(crate) mod span;
 pub(crate) mod thread;
 mod wait;
 
 pub use guard::{Guards, GuardsIntoIter, LockGuard, ReadGuard, WriteGuard};
 pub use holding::{By, Holding, Lock, LockBy, OfPositions, Place, Reentrant, TryLock};
-pub use instrumented::{Instrumented, LockStats, ModeStats};
+pub use id::OwnerId;
 pub use limited::Limited;
 #[doc(inline)]
 pub use list::skip;
 pub use lock::RangeLock;
 pub use mutex::RangeMutex;
-pub use owner::{Owner, OwnerId, Refusal};
+pub use owner::{Owner, Refusal};
 pub use positions::{Position, positions};
 pub use slice::{Hold, LentRead, LentWrite, LentWrites, Part, RangeLocked, SliceBy, Whole};
 pub use slice::{

@@ -1,10 +1,10 @@
 //! The typed exclusive range lock.
 
 use super::guard::{Guards, LockGuard};
-use super::holding::{self, By, Holding};
+use super::holding::{self, By, Holding, Lock, LockBy, TryLock, places};
 use super::inspect::Snapshot;
 use super::many::{self, Exclusive};
-use super::methods::{granted, many_ranges, one_range, over_raw_lock};
+use super::methods::{for_tasks, granted, many_ranges, one_range, over_raw_lock};
 use super::owner::Owner;
 use super::raw::{Mode, RawOwnedMutex, RawRangeMutex, Wait};
 use super::slots::{Builder, RawSlots};
@@ -110,5 +110,19 @@ impl<L: RawRangeMutex> RangeMutex<L> {
         does "Locks several ranges.";
         panics "When a range is reversed; in debug builds, when this thread holds some of them.";
         lock_many, try_lock_many, try_lock_many_for
+    }
+}
+
+places!(RangeMutex over RawOwnedMutex);
+
+impl<L: RawOwnedMutex> RangeMutex<L> {
+    for_tasks! {
+        u64, Exclusive;
+        /// As [`lock`](Self::lock), for a task: a future, which waits without blocking a thread. What is held may be
+        /// sent to other threads.
+        ///
+        /// # Panics
+        /// When the range is reversed.
+        lock_async, try_lock_async_for; lock_owned_async, try_lock_owned_async_for
     }
 }

@@ -5,7 +5,7 @@
 //! code that all locks share asks the lock's order, and does not look at the words.
 
 use super::inspect::Request;
-use super::keys::ShownKeys;
+use super::shown::{Shown, ShownKeys};
 use super::sought::Sought;
 use super::span::Span;
 use prim::sync::Arc;
@@ -28,9 +28,6 @@ pub trait Order: fmt::Debug + Send + Sync {
 
     /// Whether `one` is all of `other`, and perhaps more.
     fn covers(&self, one: Span, other: Span) -> bool;
-
-    /// From the first position of either to the last.
-    fn hull(&self, one: Span, other: Span) -> Span;
 
     /// A range as people read it, if it is one of keys.
     fn shown(&self, _span: Span) -> Option<ShownKeys> {
@@ -88,20 +85,6 @@ impl Order for Positions {
 
     fn covers(&self, one: Span, other: Span) -> bool {
         one.joined(other) == Some(one)
-    }
-
-    fn hull(&self, one: Span, other: Span) -> Span {
-        let first = if self.starts_before(other, one) {
-            other
-        } else {
-            one
-        };
-        let last = if other.last() > one.last() {
-            other
-        } else {
-            one
-        };
-        first.to(last)
     }
 }
 
@@ -191,13 +174,6 @@ impl QueueOrder {
         }
     }
 
-    pub(in crate::range) fn overlap(&self, one: Span, other: Span) -> bool {
-        match self {
-            Self::Positions => Positions.overlap(one, other),
-            Self::Keys(order) => order.overlap(one, other),
-        }
-    }
-
     pub(in crate::range) fn covers(&self, one: Span, other: Span) -> bool {
         match self {
             Self::Positions => Positions.covers(one, other),
@@ -205,17 +181,19 @@ impl QueueOrder {
         }
     }
 
-    pub(in crate::range) fn hull(&self, one: Span, other: Span) -> Span {
+    /// A range that lives, as people read it: of one of keys a text, as its words say nothing to them.
+    pub(in crate::range) fn shown(&self, span: Span) -> Shown {
         match self {
-            Self::Positions => Positions.hull(one, other),
-            Self::Keys(order) => order.hull(one, other),
+            Self::Positions => Shown(span, None),
+            Self::Keys(order) => Shown(Span::ALL, order.shown(span)),
         }
     }
 
-    pub(in crate::range) fn shown(&self, span: Span) -> Option<ShownKeys> {
+    /// A range that may be gone, of which that text was noted.
+    pub(in crate::range) fn shown_by(&self, span: Span, noted: Option<ShownKeys>) -> Shown {
         match self {
-            Self::Positions => None,
-            Self::Keys(order) => order.shown(span),
+            Self::Positions => Shown(span, None),
+            Self::Keys(_) => Shown(Span::ALL, noted),
         }
     }
 

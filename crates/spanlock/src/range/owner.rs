@@ -15,72 +15,18 @@
 //!   sleep if the owner is cancelled by then. A cancellation marks the owner, and signals all that are listed, under
 //!   the same mutex.
 
+use super::id::OwnerId;
 pub use super::refusal::Refusal;
 use crate::deadlock::Deadlock;
 use crate::range::thread;
 use crate::wait::{Parker, WakerId, Wakers, Wakeups};
-use prim::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use prim::atomic::{AtomicU32, AtomicU64, Ordering};
 use prim::sync::Mutex;
 use prim::track::Track;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ptr::NonNull;
 use std::task::Waker;
-
-/// Names who holds a range or asks for it, in reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct OwnerId(u32);
-
-impl OwnerId {
-    /// The numbers from here on are those of owners, and those below are of threads.
-    const FIRST: u32 = 1 << 31;
-
-    /// Of each [anonymous](Owner::anonymous) owner.
-    const ANONYMOUS: Self = Self(Self::FIRST);
-
-    /// The thread; on Linux its number in a debugger and in `ps -L`. `None`: it is an [`Owner`].
-    #[must_use]
-    pub fn thread(self) -> Option<u32> {
-        (self.0 < Self::FIRST).then_some(self.0)
-    }
-
-    #[cfg(test)]
-    pub(crate) const fn test_owner(number: u32) -> Self {
-        Self(Self::FIRST | number)
-    }
-
-    pub(crate) const fn of_thread(thread: u32) -> Self {
-        Self(thread)
-    }
-
-    /// Whether both are the same thread or owner, as far as is known: nothing is known of anonymous owners.
-    #[inline]
-    pub(crate) fn is_same(self, other: Self) -> bool {
-        self == other && self != Self::ANONYMOUS
-    }
-
-    /// The number as it is kept beside a request.
-    pub(crate) const fn number(self) -> u32 {
-        self.0
-    }
-}
-
-impl From<u32> for OwnerId {
-    /// A thread's.
-    fn from(thread: u32) -> Self {
-        Self::of_thread(thread)
-    }
-}
-
-impl fmt::Display for OwnerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.thread() {
-            Some(thread) => write!(f, "thread {thread}"),
-            None if *self == Self::ANONYMOUS => f.write_str("somebody"),
-            None => write!(f, "owner {}", self.0 - Self::FIRST),
-        }
-    }
-}
 
 prim::global! {
     /// How many owners were made, and the anonymous one.
@@ -105,9 +51,11 @@ prim::global! {
 /// ```
 ///
 /// # Rules
-/// - Two owners exclude each other as two threads do. An owner that asks for what it holds in another `Holding` waits
-///   for itself; debug builds panic instead. What it means to lock again and again it locks by one
-///   [`Reentrant`](super::Reentrant).
+/// - Two owners exclude each other as two threads do. So do two `Holding`s of one owner: threads and tasks of one owner
+///   wait for each other. A thread, or a task, that asks for what it has itself locked for the owner, in another
+///   `Holding`, waits for itself. Debug builds panic instead where it is a thread, and a lock that
+///   [looks for deadlocks](crate::deadlock) [reports](crate::deadlock::Report::OwnRange) either. What it means to lock
+///   again and again it locks by one [`Reentrant`](super::Reentrant).
 /// - A blocking request blocks the thread that makes it. While it waits, what the owner holds and what that thread
 ///   itself holds do not give way to others that wait for it.
 /// - An owner may be dropped while it holds ranges: each `Holding` keeps it.
@@ -176,14 +124,18 @@ impl Owner {
         Self::with_limit(usize::MAX)
     }
 
-    /// An owner that may hold or ask for so many ranges at a time, in all locks together. A request beyond that is
+    /// An owner that may hold or ask for `limit` ranges at a time, in all locks together. A request beyond that is
     /// refused with [`Refusal::TooMany`]. What it has already is never refused: a conversion that cuts a range in
     /// pieces counts each piece, and is granted.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        // The anonymous owner's number is left out, also when the numbers begin again.
+        let fresh = || MADE.fetch_add(1, Ordering::Relaxed) & OwnerId::MOST;
+        let number = std::iter::repeat_with(fresh)
+            .find(|&number| number != 0)
+            .unwrap_or(1);
         let inner = Box::new(Inner {
-            id: OwnerId(OwnerId::FIRST | number),
+            id: OwnerId::of_owner(number),
             limit,
             uses: AtomicU64::new(Inner::KEEPER),
             waits: Mutex::new(Waits {
@@ -296,7 +248,7 @@ impl Owner {
         self.add(Inner::RANGE)
     }
 
-    /// The same owner, with one more range counted.
+    /// A clone, with one more range counted.
     ///
     /// # Errors
     /// It holds as many as it may.
@@ -319,6 +271,14 @@ impl Owner {
         Err(Refusal::TooMany)
     }
 
+    /// Whether it may ask for `ranges` more ranges, as far as a look can tell.
+    pub(super) fn has_room_for(&self, ranges: usize) -> Result<(), Refusal> {
+        match self.inner() {
+            Some(inner) if self.asks_or_holds() + ranges > inner.limit => Err(Refusal::TooMany),
+            _ => Ok(()),
+        }
+    }
+
     /// Counts a piece of what it holds, whatever its limit.
     pub(super) fn count_piece(&self) {
         if let Some(inner) = self.inner() {
@@ -333,7 +293,7 @@ impl Owner {
         }
     }
 
-    /// Drops it, and counts so many ranges less.
+    /// Drops it, and counts `ranges` ranges less.
     #[inline]
     pub(super) fn drop_counted(mut self, ranges: usize) {
         if let Some(inner) = self.0.take() {
@@ -348,12 +308,13 @@ impl Owner {
     /// One that kept it is among those uses.
     #[inline]
     unsafe fn leave(inner: NonNull<Inner>, uses: u64) {
-        // SAFETY: it was kept so far. Release: what this one did with it comes before it is freed.
-        let before = unsafe { inner.as_ref() }
-            .uses
-            .fetch_sub(uses, Ordering::Release);
+        // SAFETY: it was kept so far, and is until its last use has ended.
+        let counted = unsafe { &inner.as_ref().uses };
+        // Release: what this one did with it comes before it is freed.
+        let before = counted.fetch_sub(uses, Ordering::Release);
         if before < uses + Inner::KEEPER {
-            fence(Ordering::Acquire);
+            // Acquire: what the others did comes before. It is a load, since the thread sanitizer does not know fences.
+            counted.load(Ordering::Acquire);
             // SAFETY: it comes from a box, and nobody keeps it any more.
             drop(unsafe { Box::from_raw(inner.as_ptr()) });
         }

@@ -4,29 +4,12 @@ use super::inspect::Snapshot;
 use super::owner::{Owner, Refusal};
 use super::sought::Sought;
 use super::span::Span;
-use super::wait::Kept;
+use super::wait::TaskProgress;
 use std::panic::Location;
 use std::task::{Poll, Waker};
 
+pub use super::mode::Mode;
 pub use crate::wait::Wait;
-
-/// How a range is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// Together with other shared holders.
-    Shared,
-    /// Alone.
-    Exclusive,
-}
-
-impl Mode {
-    /// Whether holders of overlapping ranges in these modes exclude each other.
-    #[inline]
-    #[must_use]
-    pub fn conflicts(self, other: Self) -> bool {
-        self == Self::Exclusive || other == Self::Exclusive
-    }
-}
 
 /// What is asked of a raw lock, whose tokens are `T`: a range, in the mode that the method's name says.
 #[derive(Debug)]
@@ -128,6 +111,12 @@ pub unsafe trait RawRangeMutex {
         span
     }
 
+    /// Whether somebody holds some of the range in the way of a request in that mode, as far as a look can tell that
+    /// leaves nothing in anybody's way. A call that tries several ranges asks for each before it acquires the first.
+    fn is_taken(&self, _span: Span, _mode: Mode) -> bool {
+        false
+    }
+
     /// The range that was asked for, or what is held of it in whole granules. `None` if the lock does not keep it.
     ///
     /// # Safety
@@ -177,7 +166,7 @@ pub struct AskBy<'a, T> {
 /// What the owner holds of the range already, and is about to release.
 #[derive(Debug)]
 pub enum Replaced<'a, T> {
-    /// Nothing.
+    /// It holds none of it.
     Nothing,
     /// All of it, shared, and it asks to have it alone. All that it shares in the lock, and keeps while it waits, is
     /// within the span.
@@ -270,7 +259,7 @@ impl<'a, T> AskBy<'a, T> {
         }
     }
 
-    /// The same request, where these name its range, and what the owner shares.
+    /// The request, where these name its range, and what the owner shares.
     pub(super) fn naming(mut self, sought: &Sought, shared: Option<&Sought>) -> Self {
         self.span = sought.span();
         if let (Replaced::Shared(_, shares), Some(shared)) = (&mut self.replaced, shared) {
@@ -285,7 +274,7 @@ impl<'a, T> AskBy<'a, T> {
 pub struct Asked {
     /// Where the program asks.
     pub(super) at: &'static Location<'static>,
-    pub(super) kept: Kept,
+    pub(super) kept: TaskProgress,
 }
 
 impl Asked {
@@ -294,10 +283,14 @@ impl Asked {
     #[must_use]
     #[track_caller]
     pub fn new() -> Self {
-        Self {
-            at: Location::caller(),
-            kept: Kept::default(),
-        }
+        Self::at(Location::caller())
+    }
+
+    /// A request that was not polled yet, made there.
+    #[inline]
+    pub(super) fn at(at: &'static Location<'static>) -> Self {
+        let kept = TaskProgress::default();
+        Self { at, kept }
     }
 }
 
@@ -344,7 +337,7 @@ pub unsafe trait RawOwnedMutex: RawRangeMutex {
     unsafe fn unlock_by(&self, token: Self::Token);
 }
 
-/// The same of a lock that grants shared ranges: what an owner holds may be converted by any thread.
+/// A lock that grants owners shared ranges, too: any thread may convert what an owner holds.
 ///
 /// # Safety
 /// As for [`RawOwnedMutex`] and [`RawRangeLock`].

@@ -6,7 +6,9 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Somebody else holds or awaits some of it, and the request may not wait any longer.
+    /// Somebody else holds or awaits some of it, and the request may not wait any longer. A try takes somebody for a
+    /// holder, too, who is about to hold some of it or to withdraw, and has not decided within 128 us: a thread that
+    /// does not run.
     Busy,
     /// The owner was [cancelled](super::Owner::cancel).
     Cancelled,

@@ -1,36 +1,36 @@
 //! A range that is asked for, from when a program writes it until it is granted or given up.
 
-use super::keys::cells::Keys;
+use super::named::Named;
 use super::span::Span;
 
-/// The words that name a range. In a lock over keys, what keeps the keys there.
+/// The words of a range, and what keeps alive what they name, unless they are positions.
 #[derive(Debug, Clone)]
 pub struct Sought {
     span: Span,
-    keys: Option<Keys>,
+    named: Option<Named>,
 }
 
 impl Sought {
     /// Positions.
     #[inline]
     pub(super) const fn positions(span: Span) -> Self {
-        Self { span, keys: None }
+        Self { span, named: None }
     }
 
-    /// A range between keys.
+    /// What is named.
     #[inline]
-    pub(super) fn keys(keys: Keys) -> Self {
-        let span = keys.span();
-        let keys = Some(keys);
-        Self { span, keys }
+    pub(super) fn named(named: Named) -> Self {
+        let span = named.span();
+        let named = Some(named);
+        Self { span, named }
     }
 
-    /// The words alone. In a lock over keys, the node of the request takes the keys over: so it is made, whatever else
-    /// happens.
+    /// The words alone. Where they name something, the node of the request takes that over: so it is made, whatever
+    /// else happens.
     #[inline]
     pub(super) fn offer(self) -> Span {
-        match self.keys {
-            Some(keys) => keys.offer(),
+        match self.named {
+            Some(named) => named.offer(),
             None => self.span,
         }
     }

@@ -1,11 +1,11 @@
-//! The record of each thread: its epoch, the parker on which it sleeps, and a part for each kind of lock, which defines
-//! that part.
+//! The record of each thread: its epoch, the parker on which it sleeps, and what the locks keep for it.
 //!
 //! ```text
 //!   thread-local HERE ---> record of index 3 in the global table, reused by the next thread with index 3
 //!   thread-local LOCAL --> one node, for the fast path; null while a range is held by it
 //!                          another one, for the fast path of owners
 //!                          the thread's home slots in the locks that it used last
+//!                          the slots that were lent last to owners for whom it acquired
 //! ```
 //!
 //! A record belongs to a thread index (`prim::thread`). It is made on a thread's first acquisition, passes to a later
@@ -15,12 +15,8 @@
 //!
 //! - **tasks-unpinned**: what wakes tasks is called when the thread does not walk.
 
+use super::parts::{Local, Parts};
 use crate::deadlock::Wish;
-use crate::range::list::node::Node;
-use crate::range::list::stock::{Spare, Stock};
-use crate::range::owner::OwnerId;
-use crate::range::segment::held::Held;
-use crate::range::slots::seats::Seats;
 use crate::reclaim::Epoch;
 use crate::wait::{Parker, Spins, Wakers};
 use prim::thread::{self, ForkHook, Table, Tenure};
@@ -31,10 +27,7 @@ use std::task::Waker;
 /// What the library keeps for one thread.
 #[repr(align(128))] // Two cache lines, as processors fetch them: a change of one epoch must not disturb another.
 pub(crate) struct ThreadRecord {
-    /// What the list locks keep.
-    pub(in crate::range) list: Stock,
-    /// What the segment locks keep.
-    pub(in crate::range) segments: Held,
+    pub(in crate::range) parts: Parts,
     /// The state of a generator of random numbers.
     random: Cell<u64>,
     thread: Cell<u32>,
@@ -53,8 +46,7 @@ unsafe impl Sync for ThreadRecord {}
 impl Default for ThreadRecord {
     fn default() -> Self {
         Self {
-            list: Stock::default(),
-            segments: Held::default(),
+            parts: Parts::default(),
             random: Cell::new(0),
             thread: Cell::new(0),
             spins: Spins::default(),
@@ -73,17 +65,8 @@ prim::local! {
     static HERE: Cell<*const ThreadRecord> = Cell::new(ptr::null());
 }
 
-/// What the fast paths use of the running thread. It is one variable: where the compiler does not know in which module
-/// of the program it is, each look at a thread-local is a call.
-pub(crate) struct Local {
-    pub(in crate::range) spare: Spare,
-    /// The node for owners. Null says nothing about what is held: any thread may release it.
-    pub(in crate::range) owners_spare: Spare,
-    pub(in crate::range) seats: Seats,
-}
-
 prim::local! {
-    static LOCAL: Local = Local { spare: Spare::none(), owners_spare: Spare::closed(), seats: Seats::new() };
+    static LOCAL: Local = Local::new();
 }
 
 /// What the fast paths use of the running thread. It lives as long as the thread runs.
@@ -103,25 +86,6 @@ pub(crate) fn with_local<R>(f: impl FnOnce(&Local) -> R) -> R {
 #[inline]
 pub(crate) fn is_here(record: usize) -> bool {
     HERE.with(Cell::get).addr() == record
-}
-
-impl Local {
-    /// Returns a node that no other thread knows, after its range was released. It becomes the spare node if there is
-    /// none.
-    #[inline]
-    pub(in crate::range) fn return_spare(&self, node: NonNull<Node>) {
-        if let Err(node) = self.spare.put(node) {
-            released_beside_spare(node);
-        }
-    }
-}
-
-#[cold] // The thread holds several ranges, or is exiting.
-fn released_beside_spare(node: NonNull<Node>) {
-    with_record(|record| {
-        record.list.put_back(node);
-        record.list.released();
-    });
 }
 
 /// Wakes tasks: at once, or after the walk under way, by [`ThreadRecord::call_tasks`]. What wakes them is foreign code,
@@ -149,6 +113,13 @@ pub(crate) fn discard(waker: Option<Waker>) {
     call_tasks(wakers);
 }
 
+/// The running thread's id. Its record has it, if there is one: to ask the system takes longer.
+pub(crate) fn id() -> u32 {
+    // SAFETY: null, or a pointer into the global table, whose entries never move and are never freed.
+    let here = unsafe { HERE.with(Cell::get).as_ref() };
+    here.map_or_else(thread::id, ThreadRecord::thread)
+}
+
 /// Calls `f` with the running thread's record.
 #[inline]
 pub(crate) fn with_record<R>(f: impl FnOnce(&'static ThreadRecord) -> R) -> R {
@@ -167,10 +138,7 @@ fn with_new<R>(f: impl FnOnce(&'static ThreadRecord) -> R) -> R {
         record.random.set(index as u64);
         if tenure == Tenure::Thread {
             HERE.with(|here| here.set(record));
-            with_local(|local| {
-                local.return_spare(record.take_node());
-                local.owners_spare.open();
-            });
+            with_local(|local| record.parts.begin(local, record.thread(), epochs));
         }
         static FORK: ForkHook = ForkHook::new(after_fork);
         FORK.register();
@@ -185,13 +153,7 @@ fn on_exit(index: usize) {
         "a walk outlasts the use of its record"
     );
     HERE.with(|here| here.set(ptr::null()));
-    let spares = with_local(|local| [local.spare.close(), local.owners_spare.close()]);
-    for spare in spares.into_iter().flatten() {
-        record.list.put_back(spare);
-    }
-    with_local(|local| local.seats.forget_all());
-    record.list.flush(epochs);
-    record.segments.forget_all();
+    with_local(|local| record.parts.end(local, epochs));
 }
 
 /// Runs in a forked child, perhaps twice. The other threads are gone, so none of them walks, and this thread has a new
@@ -201,22 +163,15 @@ extern "C" fn after_fork() {
     for record in TABLE.iter() {
         if ptr::eq(record, here) {
             record.thread.set(thread::id());
-            // What the thread announces in its slots from now on is to bear the new id.
-            with_local(|local| {
-                local.seats.forget_all();
-                if let Some(spare) = local.spare.take() {
-                    // SAFETY: a spare node is alive, and known to its thread only.
-                    unsafe { Node::assign(spare, OwnerId::of_thread(record.thread())) };
-                    local.return_spare(spare);
-                }
-            });
+            with_local(|local| local.forked(record.thread()));
         } else {
             record.epoch.abandon();
         }
     }
 }
 
-fn epochs() -> impl Iterator<Item = &'static Epoch> {
+/// The epochs of all threads.
+pub(super) fn epochs() -> impl Iterator<Item = &'static Epoch> {
     TABLE.iter().map(|record| &record.epoch)
 }
 
@@ -232,26 +187,6 @@ impl ThreadRecord {
         is_here(ptr::from_ref(self).addr())
     }
 
-    /// A node that no other thread knows, assigned to this one.
-    #[inline]
-    pub(crate) fn take_node(&self) -> NonNull<Node> {
-        // [grace-nonblocking]
-        if !prim::intact!("grace-nonblocking") && !self.epoch.is_walking() {
-            self.list.await_grace(epochs);
-        }
-        self.list.take_node(self.thread(), epochs)
-    }
-
-    /// A node as by [`take_node`](Self::take_node), which may be linked in so many levels of an index.
-    pub(crate) fn take_tall_node(&self, levels: u32) -> NonNull<Node> {
-        self.list.take_tall_node(levels, self.thread(), epochs)
-    }
-
-    /// A node as by [`take_tall_node`](Self::take_tall_node), which may bear keys.
-    pub(crate) fn take_key_node(&self, levels: u32) -> NonNull<Node> {
-        self.list.take_key_node(levels, self.thread(), epochs)
-    }
-
     /// Wakes the tasks whose wake-up was put off until the thread does not walk.
     #[inline]
     pub(crate) fn call_tasks(&self) {
@@ -264,10 +199,7 @@ impl ThreadRecord {
     /// What the thread holds in locks that do not know who holds them.
     #[cold] // Where deadlocks are looked for, before it sleeps.
     pub(crate) fn accounts(&self) -> Vec<Wish> {
-        let held = self.segments.wishes();
-        #[cfg(feature = "rw")]
-        let held = crate::rw::watch::with_holds(held);
-        held
+        self.parts.wishes()
     }
 
     /// A random number, good enough to draw lots with (SplitMix64).
@@ -277,18 +209,6 @@ impl ThreadRecord {
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
-    }
-
-    /// Whether the thread may hold a range in a list. Not reliable in a thread that is exiting.
-    pub(crate) fn may_hold_nodes(&self) -> bool {
-        self.list.holds() > 0 || with_local(|local| local.spare.is_taken())
-    }
-
-    /// Counts a release whose node stays in a list. If that was the spare node, the thread gets another one.
-    pub(crate) fn released(&self) {
-        if !self.list.released() && self.is_here() && with_local(|local| local.spare.is_taken()) {
-            with_local(|local| local.return_spare(self.take_node()));
-        }
     }
 
     /// Begins a walk, which lasts until the result is dropped.
@@ -305,11 +225,10 @@ pub(crate) struct Pin {
 }
 
 impl Pin {
-    /// Gives up a node from which this thread has removed a link, if that was the last link to it.
+    /// The record of the thread that walks.
     #[inline]
-    pub(crate) fn unlinked(&self, node: NonNull<Node>) {
-        // SAFETY: the walk has reached it.
-        unsafe { self.record.list.unlinked(node) };
+    pub(super) fn record(&self) -> &'static ThreadRecord {
+        self.record
     }
 }
 
@@ -317,6 +236,6 @@ impl Drop for Pin {
     #[inline]
     fn drop(&mut self) {
         self.record.epoch.unpin();
-        self.record.list.collect(epochs);
+        self.record.parts.list.collect(epochs);
     }
 }

@@ -86,7 +86,7 @@ impl<T: Recycled> Pool<T> {
         self.retired.push(node);
     }
 
-    /// Whether so many nodes are retired that they are due for collection, although none is needed.
+    /// Whether enough nodes are retired to be due for collection, although none is needed.
     #[inline]
     pub(crate) fn is_bloated(&self) -> bool {
         self.retired.len() > 2 * T::ready()

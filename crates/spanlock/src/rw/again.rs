@@ -24,7 +24,7 @@ pub unsafe trait RawRwLockRecursive: RawRwLock {
     #[track_caller]
     fn lock_shared_recursive(&self) -> Self::SharedGuard;
 
-    /// The same, if that takes no waiting.
+    /// Acquires it to read, if that takes no waiting.
     fn try_lock_shared_recursive(&self) -> Option<Self::SharedGuard>;
 }
 
@@ -55,7 +55,7 @@ pub trait ReadRecursive {
     #[track_caller]
     fn read_recursive(&self) -> RwLockReadGuard<'_, Self::Raw, Self::Value>;
 
-    /// The same, but `None` if it would block.
+    /// As [`read_recursive`](Self::read_recursive), but `None` if it would block.
     fn try_read_recursive(&self) -> Option<RwLockReadGuard<'_, Self::Raw, Self::Value>>;
 }
 

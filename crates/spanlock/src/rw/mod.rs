@@ -6,9 +6,6 @@
 //! | [`Bravo`] | makes any lock scale with its readers |
 //! | [`FutexRwLock`] | a lock of two words that prefers writers, or readers |
 //! | [`PhaseFairTicket`], [`PhaseFairQueue`] | readers and writers take turns |
-//! | [`CohortRwLock`] | for machines of several memory nodes |
-//! | [`PerCpu`] | one lock for each processor |
-//! | [`FutexMutex`], [`MutexRwLock`] | a mutex, and any mutex as a lock to put under [`Bravo`] |
 //! | [`ForTasks`] | a lock that tasks may wait for, too |
 //! | [`SendGuards`] | makes the guards of any lock ones that may go to other threads |
 //! | [`ReadRecursive`] | to read again while a writer waits |
@@ -35,8 +32,8 @@
 //! # A thread that waits for itself
 //!
 //! In debug builds a thread that would wait for itself panics. The message names the lock, how it is held and how it is
-//! asked for, and the two lines. The check covers [`RwLock`], [`Bravo`], [`FutexRwLock`], [`PhaseFairTicket`],
-//! [`PhaseFairQueue`] and [`CohortRwLock`], but not in [`SendGuards`]. It finds a thread that
+//! asked for, and the two lines. The check covers [`RwLock`], [`Bravo`], [`FutexRwLock`], [`PhaseFairTicket`] and
+//! [`PhaseFairQueue`], but not in [`SendGuards`]. It finds a thread that
 //!
 //! - asks for anything while it writes;
 //! - asks to write while it reads;
@@ -53,36 +50,31 @@
 //! threads held stays held in the child for good, as for any lock. Threads of the parent that were acquiring or
 //! releasing at the time leave traces:
 //!
-//! - [`RwLock`], [`FutexRwLock`], [`FutexMutex`], [`Bravo`] over these, and a [`MutexRwLock`] of them: the child
-//!   forgets writers that waited (on Linux), and uses the lock as if they had not been there. If a writer had arrived,
-//!   the lock is never biased again in the child, and each read there may spin for 32 microseconds and then yield its
-//!   processor, which takes a time slice if others want it. A reader that was backing out because it had found a writer
-//!   may stay counted; then writers in the child wait for good.
-//! - [`PhaseFairTicket`], [`PhaseFairQueue`], [`CohortRwLock`], and locks made of these: a thread that waited, or was
-//!   about to, keeps its place and never takes it. The child may hang when it acquires or releases the lock, unless no
-//!   other thread of the parent used it at the time.
+//! - [`RwLock`], [`FutexRwLock`], and [`Bravo`] over it: the child forgets writers that waited (on Linux), and uses the
+//!   lock as if they had not been there. If a writer had arrived, the lock is never biased again in the child, and each
+//!   read there may spin for 32 microseconds and then yield its processor, which takes a time slice if others want it.
+//!   A thread that was just getting in or out may count as a holder there for good: a reader that had published or
+//!   counted itself, or a writer that was about to look at the bias. Then those whom it excludes wait for good.
+//! - [`PhaseFairTicket`], [`PhaseFairQueue`], and locks made of these: a thread that waited, or was about to, keeps its
+//!   place and never takes it. The child may hang when it acquires or releases the lock, unless no other thread of the
+//!   parent used it at the time.
 
 mod again;
 mod bravo;
-mod cohort;
 mod futex;
-mod mutex;
-mod per_cpu;
 mod phase_fair;
 mod raw;
 mod sending;
 mod tasks;
-pub(crate) mod watch;
+mod watch;
 mod whole;
+mod word;
 
 pub use again::{RawRwLockRecursive, ReadRecursive};
 use bravo::Way;
 pub use bravo::options::{Bias, Counted, Counts, Event, Policy, Standard};
 pub use bravo::{Bravo, ReadToken, UnderToken, WriteToken};
-pub use cohort::{CohortRwLock, NodeToken};
 pub use futex::{FutexRwLock, GiveWay, Preference, ReadersFirst, WritersFirst};
-pub use mutex::{FutexMutex, MutexRwLock};
-pub use per_cpu::{PartToken, PerCpu};
 pub use phase_fair::queue::PhaseFairQueue;
 pub use phase_fair::ticket::{PhaseFairTicket, Ticket};
 pub use sending::{ForeignRelease, SendGuards, SentToken};
@@ -113,6 +105,9 @@ pub mod pthread {
 ///
 /// [`Bravo`] and [`FutexRwLock`] document its cost and its promises. A writer that waits holds new readers back, so a
 /// thread that reads should not read the same lock again. A debug build panics when that would hang.
+///
+/// A downgrade lets no writer in. Whether readers that wait get in beside the one that has downgraded is a toss if a
+/// writer waits as well: all are woken, and that writer may come first, and then holds them back.
 pub type RwLock<T> = lock_api::RwLock<Bravo<FutexRwLock>, T>;
 
 /// Reads a [`RwLock`].

@@ -1,15 +1,18 @@
 //! From one path for every kind of waiting to the traits of `lock_api`, which have a method for each.
 
-use crate::wait::Wait;
-use prim::clock::{Duration, Instant};
 use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// A token with nothing in it, and a part of all others. It stays on its thread; see
 /// [`SendGuards`](super::SendGuards).
 #[derive(Debug)]
 pub struct ThreadBound {
-    _marker: PhantomData<*const ()>,
+    _marker: PhantomData<dyn StaysOnItsThreadUseSendGuardsOrForTasks>,
 }
+
+/// What the compiler names where a guard would leave its thread, or live over an `.await`. The guards of a lock in
+/// [`SendGuards`](super::SendGuards) may be sent, and those of one in [`ForTasks`](super::ForTasks) as well.
+trait StaysOnItsThreadUseSendGuardsOrForTasks: UnwindSafe + RefUnwindSafe + Unpin {}
 
 // SAFETY: it has no data that threads could share.
 unsafe impl Sync for ThreadBound {}
@@ -47,20 +50,6 @@ pub(crate) fn granted<T>(acquired: Option<T>) -> T {
 #[cold] // Without arguments, because it is part of every acquisition.
 fn never_granted() -> ! {
     unreachable!("a wait without end ends with a grant")
-}
-
-/// Acquires within a timeout, by `until` with a deadline; or by `forever`, if the deadline is later than can be
-/// expressed.
-#[track_caller]
-pub(crate) fn within<T>(
-    timeout: Duration,
-    until: impl FnOnce(Instant) -> Option<T>,
-    forever: impl FnOnce() -> T,
-) -> Option<T> {
-    match Wait::at_most(timeout).deadline() {
-        Some(deadline) => until(deadline),
-        None => Some(forever()),
-    }
 }
 
 /// Implements `lock_api`'s traits for a lock with the methods `new`, `read`, `write` (which take a

@@ -1,10 +1,7 @@
 //! Guards that may go to other threads, by the type of their lock.
 
 use super::watch::unwatched;
-use super::{
-    Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
-    PhaseFairTicket, Policy, Preference,
-};
+use super::{Bravo, FutexRwLock, PhaseFairQueue, PhaseFairTicket, Policy, Preference};
 use lock_api::{
     RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RawRwLockUpgrade, RawRwLockUpgradeDowngrade,
     RawRwLockUpgradeTimed,
@@ -23,12 +20,6 @@ unsafe impl<P: Preference> ForeignRelease for FutexRwLock<P> {}
 unsafe impl ForeignRelease for PhaseFairTicket {}
 // SAFETY: whoever has entered has left the queue of threads.
 unsafe impl ForeignRelease for PhaseFairQueue {}
-// SAFETY: the guards remember their node.
-unsafe impl<const NODES: usize> ForeignRelease for CohortRwLock<NODES> {}
-// SAFETY: the guards remember their part, which any thread may release.
-unsafe impl<L: ForeignRelease, const PARTS: usize> ForeignRelease for PerCpu<L, PARTS> {}
-// SAFETY: the word holds no thread, and the guards hold nothing.
-unsafe impl ForeignRelease for MutexRwLock<FutexMutex> {}
 // SAFETY: the guards remember their publication, which any thread may end, or the guard of the underlying lock, which
 // any thread may release.
 unsafe impl<L: ForeignRelease, P: Policy> ForeignRelease for Bravo<L, P> {}
@@ -72,7 +63,7 @@ impl<L: ForeignRelease> SendGuards<L> {
         SentToken(unwatched(|| lock(&self.0)))
     }
 
-    /// The same of one that tries.
+    /// What a method of the lock inside acquires that tries.
     pub(super) fn try_sent<G>(&self, lock: impl FnOnce(&L) -> Option<G>) -> Option<SentToken<G>> {
         unwatched(|| lock(&self.0)).map(SentToken)
     }

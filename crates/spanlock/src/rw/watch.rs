@@ -19,7 +19,7 @@
 //! may give up are counted, for all locks in one small table, and the reader panics only if none is under way.
 
 use crate::deadlock::{self, Account, Published, Wish};
-use crate::range::raw::Mode as RangeMode;
+use crate::range::mode::Mode as RangeMode;
 use crate::range::thread;
 use lock_api::RawRwLock;
 use prim::atomic::{AtomicU32, Ordering, fence};
@@ -214,6 +214,7 @@ impl Record {
         if let Some(place) = holds.iter_mut().find(|place| place.is_none()) {
             *place = Some(hold);
             self.holds.set(holds);
+            deadlock::tells_whole(add_holds);
         }
     }
 
@@ -261,12 +262,9 @@ fn publish() -> Option<Published> {
 }
 
 /// Adds what the running thread holds, as those who look for deadlocks compare it.
-pub(crate) fn with_holds(mut wishes: Vec<Wish>) -> Vec<Wish> {
-    if ON {
-        let holds = RECORD.with(|record| record.holds.get());
-        wishes.extend(holds.iter().flatten().map(Hold::wish));
-    }
-    wishes
+fn add_holds(wishes: &mut Vec<Wish>) {
+    let holds = RECORD.with(|record| record.holds.get());
+    wishes.extend(holds.iter().flatten().map(Hold::wish));
 }
 
 /// A request of the running thread, until dropped.

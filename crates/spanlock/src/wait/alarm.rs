@@ -11,7 +11,7 @@ pub(crate) struct Alarm(Option<Set>);
 #[derive(Debug)]
 struct Set {
     when: Instant,
-    /// In the process after so many forks.
+    /// In which generation of forked processes it was set.
     forks: u32,
 }
 

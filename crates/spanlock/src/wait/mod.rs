@@ -7,18 +7,19 @@
 //! | `parker` | one thread sleeps until another signals it |
 //! | `spins` | how long one thread spins before it sleeps |
 //! | `tasks` | wakers of tasks, and when their code may run |
-//! | `word` | threads sleep until an atomic word has a certain value |
 
 mod alarm;
 mod limit;
 mod parker;
 mod spins;
 mod tasks;
-#[cfg(feature = "rw")]
-pub(crate) mod word;
 
 pub(crate) use alarm::Alarm;
 pub use limit::Wait;
 pub(crate) use parker::{Parker, Ticket, Wakeups};
-pub(crate) use spins::{LONGEST_SPIN, Spins, Stay};
-pub(crate) use tasks::{WakerId, Wakers, contain};
+pub(crate) use spins::{Spins, Stay};
+pub(crate) use tasks::{WakerId, Wakers};
+
+/// Nanoseconds that are short against a time slice of any scheduler, and long against all that a thread which runs does
+/// between two decisions.
+pub(crate) const BRIEF: u64 = 128_000;

@@ -1,8 +1,8 @@
 //! Tasks as sleepers. To clone, wake or drop a waker is to run foreign code, which may panic or ask for a range. So
 //! this is done while no mutex of the library is held, and the thread walks no list.
 
+use prim::contain;
 use smallvec::SmallVec;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 /// Tells wakers apart: of two that live, equal ones wake the same task. Of a waker that is gone it may be the same as
@@ -64,13 +64,5 @@ impl Wakers {
         for waker in self.to_drop {
             contain(|| drop(waker));
         }
-    }
-}
-
-/// Runs foreign code, of which nobody here hears a panic.
-pub(crate) fn contain(foreign: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(foreign)) {
-        // To drop it is to run foreign code once more.
-        std::mem::forget(payload);
     }
 }

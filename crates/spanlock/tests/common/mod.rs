@@ -16,7 +16,7 @@ use spanlock::range::list::{Fairness, FastPath, ListEx, ListRw, Preference};
 use spanlock::range::segment::{SrlArray, SrlTree};
 use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::slots::RawSlots;
-use spanlock::range::{Instrumented, Limited, RangeLock};
+use spanlock::range::{Limited, RangeLock};
 pub use spanlock_conformance::support::*;
 #[cfg(target_os = "linux")]
 pub use spanlock_testkit::fork::status_of_child;
@@ -49,7 +49,6 @@ configurations! {
         let builder = ListRw::builder().preference(Preference::Writers);
         builder.fairness(Fairness::Unfair).build()
     };
-    instrumented: Instrumented<ListRw> = Instrumented::new(ListRw::new());
 
     exclusive: ListEx = ListEx::new();
     exclusive_slow_path: ListEx = ListEx::builder().fast_path(FastPath::Off).build();
@@ -77,9 +76,6 @@ configurations! {
     keys_fair_at_once: KeyRangeLock<u64> = KeyRangeLock::builder().fairness(AT_ONCE).build();
     keys_limited: KeyRangeLock<u64, Natural, Limited<RawKeys<u64, Natural>>> = {
         KeyRangeLock::new().limited(1 << 20)
-    };
-    keys_instrumented: KeyRangeLock<u64, Natural, Instrumented<RawKeys<u64, Natural>>> = {
-        KeyRangeLock::new().instrumented()
     };
 
     slots: RawSlots = RawSlots::new();
@@ -128,11 +124,11 @@ macro_rules! in_every_shared_configuration {
     };
 }
 
-/// The same in every configuration that is exact at all positions and lists each holder.
+/// Makes each scenario a test in every configuration that is exact at all positions and lists each holder.
 macro_rules! in_every_exact_shared_configuration {
     ($run:path: $($scenario:ident),+ $(,)?) => {
         in_every_shared_configuration! {
-            @standard slow_path unfair fair_at_once writers_first writers_first_unfair instrumented
+            @standard slow_path unfair fair_at_once writers_first writers_first_unfair
             skip skip_standard skip_unfair slots slots_at_once slots_buckets slots_annex
             slots_unfair; $run: $($scenario)+
         }

@@ -3,9 +3,9 @@
 use super::watched_silently;
 use lock_api::{RawRwLock, RwLock};
 use spanlock::rw::{
-    Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
-    PhaseFairTicket, ReadersFirst, WritersFirst,
+    Bias, Bravo, FutexRwLock, PhaseFairQueue, PhaseFairTicket, ReadersFirst, WritersFirst,
 };
+use spanlock_workbench::baseline::{CohortRwLock, MutexRwLock, PerCpu};
 use std::thread;
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ locks! {
     queue: PhaseFairQueue = PhaseFairQueue::new(),
     cohort: CohortRwLock<2> = CohortRwLock::new(),
     per_cpu: PerCpu<FutexRwLock, 4> = PerCpu::new(),
-    mutex: MutexRwLock<FutexMutex> = MutexRwLock::from_mutex(FutexMutex::new()),
+    mutex: MutexRwLock = MutexRwLock::new(),
     bravo_adaptive: Bravo<FutexRwLock, Bias> = bravo(Bias::STANDARD),
     bravo_eager: Bravo<FutexRwLock, Bias> = bravo(Bias::EAGER),
     bravo_off: Bravo<FutexRwLock, Bias> = bravo(Bias::Off),
@@ -59,7 +59,7 @@ locks! {
     bravo_cohort: Bravo<CohortRwLock<2>, Bias> = bravo(Bias::EAGER),
     bravo_per_cpu: Bravo<PerCpu<FutexRwLock, 4>, Bias> = bravo(Bias::EAGER),
     bravo_per_cpu_ticket: Bravo<PerCpu<PhaseFairTicket, 4>, Bias> = bravo(Bias::EAGER),
-    bravo_mutex: Bravo<MutexRwLock<FutexMutex>, Bias> = bravo(Bias::EAGER),
+    bravo_mutex: Bravo<MutexRwLock, Bias> = bravo(Bias::EAGER),
     bravo_adaptive_readers_first: Bravo<FutexRwLock<ReadersFirst>, Bias> = bravo(Bias::STANDARD),
     bravo_eager_readers_first: Bravo<FutexRwLock<ReadersFirst>, Bias> = bravo(Bias::EAGER),
     bravo_off_readers_first: Bravo<FutexRwLock<ReadersFirst>, Bias> = bravo(Bias::Off),
@@ -82,7 +82,7 @@ macro_rules! for_each {
     };
 }
 
-/// Makes scenarios tests for every lock: each kind, and each under BRAVO.
+/// Makes scenarios tests for every lock: each kind, also of those that ours are compared with, and each under BRAVO.
 macro_rules! for_every_lock {
     ($scenarios:tt) => {
         for_each! {

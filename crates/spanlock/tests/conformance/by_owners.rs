@@ -7,7 +7,7 @@ use spanlock::range::list::{ListEx, ListRw};
 use spanlock::range::raw::{Ask, Mode, RawOwned, RawOwnedMutex, RawRangeLock, RawRangeMutex, Wait};
 use spanlock::range::skip::{SkipEx, SkipRw};
 use spanlock::range::slots::RawSlots;
-use spanlock::range::{Holding, Instrumented, Owner, RangeLock, RangeMutex, Refusal, Span};
+use spanlock::range::{Holding, Owner, RangeLock, RangeMutex, Refusal, Span};
 use std::sync::Arc;
 
 /// A typed lock that an owner of the running thread asks.
@@ -26,7 +26,6 @@ by_owners! {
     RangeLock {
     standard: ListRw;
     writers_first: ListRw;
-    instrumented: Instrumented<ListRw>;
     skip: SkipRw;
     slots: RawSlots;
     slots_at_once: RawSlots;

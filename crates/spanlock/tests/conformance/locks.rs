@@ -68,7 +68,6 @@ pub fn register(suite: &mut Suite) {
         owned     "list-rw-fair-at-once"         common::fair_at_once, LAST, FAIR_AT_ONCE;
         owned     "list-rw-writers-first"        common::writers_first, LAST, FAIR_AT_ONCE;
         owned     "list-rw-writers-first-unfair" common::writers_first_unfair, LAST, UNFAIR;
-        owned     "list-rw-instrumented"         common::instrumented, LAST, FAIR;
         exclusive "list-ex"                      common::exclusive, LAST, EXCLUSIVE;
         exclusive "list-ex-slow-path"            common::exclusive_slow_path, LAST, EXCLUSIVE;
         exclusive "list-ex-unfair"               common::exclusive_unfair, LAST, EXCLUSIVE_UNFAIR;
@@ -82,7 +81,6 @@ pub fn register(suite: &mut Suite) {
         owned     "keys-unfair"                  common::keys_unfair, LAST, UNFAIR;
         owned     "keys-fair-at-once"            common::keys_fair_at_once, LAST, FAIR_AT_ONCE;
         owned     "keys-limited"                 common::keys_limited, LAST, FAIR;
-        owned     "keys-instrumented"            common::keys_instrumented, LAST, FAIR;
         owned     "slots"                        common::slots, LAST, FAIR;
         owned     "slots-at-once"                common::slots_at_once, LAST, FAIR;
         owned     "slots-buckets"                common::slots_buckets, LAST, FAIR;
@@ -91,7 +89,6 @@ pub fn register(suite: &mut Suite) {
         owned     "slots-fair-at-once"           common::slots_fair_at_once, LAST, FAIR_AT_ONCE;
         shared    "list-rw-by-owners"            by_owners::standard, LAST, BY_OWNERS;
         shared    "list-rw-writers-first-by-owners" by_owners::writers_first, LAST, BY_OWNERS_FAIR_AT_ONCE;
-        shared    "list-rw-instrumented-by-owners" by_owners::instrumented, LAST, BY_OWNERS;
         exclusive "list-ex-by-owners"            by_owners::exclusive, LAST, BY_OWNERS_EXCLUSIVE;
         shared    "skip-rw-by-owners"            by_owners::skip, LAST, BY_OWNERS;
         exclusive "skip-ex-by-owners"            by_owners::skip_exclusive, LAST, BY_OWNERS_EXCLUSIVE;

@@ -15,6 +15,7 @@ mod rings;
 #[cfg(feature = "rw")]
 mod rw;
 mod storm;
+mod survivors;
 
 use spanlock::deadlock::{self, Deadlock, Deadlocks, Report};
 use spanlock_testkit::exact::Exact;

@@ -1,12 +1,12 @@
 //! What is no deadlock is not told.
 
 use super::pool::{Count, poll};
-use super::{Meeting, REPORT, TOLD, await_report, begin, common, lasting, waits_at};
+use super::{Meeting, REFUSE, REPORT, TOLD, await_report, begin, common, lasting, waits_at};
 use spanlock::deadlock::{self, Report};
 use spanlock::range::slots::RawSlots;
 use spanlock::range::{Owner, RangeLock};
 use std::sync::{Arc, PoisonError};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -132,6 +132,39 @@ fn an_owner_that_waits_elsewhere_too() {
     assert!(poll(&mut asks, &waker).is_ready());
     drop(asks);
     first.release(..);
+}
+
+/// Of two tasks of one owner the one waits for the other. That is told, and is no deadlock: nobody is refused.
+#[test]
+fn tasks_of_one_owner() {
+    begin();
+    let lock = RangeLock::from_raw(RawSlots::builder().deadlocks(REFUSE).build());
+    let connection = Owner::new();
+    let waker = Waker::from(Arc::new(Count::default()));
+    let mut first = lock.by(&connection).write_async(0..10);
+    let Poll::Ready(Ok(held)) = poll(&mut first, &waker) else {
+        panic!("it is free");
+    };
+    let line = line!() + 1;
+    let mut second = lock.by(&connection).read_async(5..15);
+    assert!(poll(&mut second, &waker).is_pending());
+    let told = await_report(|report| match report {
+        Report::OwnRange(step) => (step.place.line() == line).then(|| report.to_string()),
+        _ => None,
+    });
+    let owner = connection.id();
+    for says in [
+        format!("{owner} (a task) waits for 5..=14 shared of the lock 0x"),
+        format!(", at {}:{line}:", file!()),
+        format!("which {owner} holds: 0..=9 exclusive"),
+    ] {
+        assert!(told.contains(&says), "{told}");
+    }
+    looks_pass();
+    assert_not_told(line);
+    assert!(poll(&mut second, &waker).is_pending());
+    drop(held);
+    assert!(matches!(poll(&mut second, &waker), Poll::Ready(Ok(_))));
 }
 
 /// A task that was woken and is not polled is told apart.

@@ -5,7 +5,7 @@ use super::{Meeting, REPORT, lasting};
 use lock_api::RawRwLock;
 use spanlock::range::RangeLock;
 use spanlock::range::slots::RawSlots;
-use spanlock::rw::{CohortRwLock, PhaseFairQueue, PhaseFairTicket, ReadersFirst, RwLock};
+use spanlock::rw::{PhaseFairQueue, PhaseFairTicket, ReadersFirst, RwLock};
 
 type Lock<L> = lock_api::RwLock<L, u32>;
 
@@ -93,5 +93,4 @@ macro_rules! between {
 between! {
     phase_fair_ticket_locks: PhaseFairTicket;
     phase_fair_queue_locks: PhaseFairQueue;
-    cohort_locks: CohortRwLock<2>;
 }

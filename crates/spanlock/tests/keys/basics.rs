@@ -124,6 +124,34 @@ fn prefixes_are_ranges() {
 }
 
 #[test]
+fn a_listing_is_printed() {
+    let table = KeyRangeLock::<str>::new();
+    let held = table.write(between("a", "c"));
+    let reads = std::thread::scope(|scope| {
+        let waits = scope.spawn(|| drop(table.read(point("b"))));
+        while table.snapshot().waiters.is_empty() {
+            std::thread::yield_now();
+        }
+        let printed = table.snapshot().to_string();
+        drop(held);
+        waits.join().expect("it does not panic");
+        printed
+    });
+    let lines: Vec<_> = reads.lines().collect();
+    assert_eq!(
+        (lines[0], lines[2]),
+        ("held by 1", "awaited by 1"),
+        "{reads}"
+    );
+    assert!(lines[1].ends_with(r#": "a".."c" exclusive"#), "{reads}");
+    assert!(
+        lines[3].contains(r#": "b"..="b" shared, behind thread "#),
+        "{reads}"
+    );
+    assert!(lines[3].ends_with(r#": "a".."c" exclusive"#), "{reads}");
+}
+
+#[test]
 fn many_are_held_at_a_time() {
     let table = KeyRangeLock::<[u8]>::new();
     let key = |number: u32| number.wrapping_mul(2_654_435_761).to_be_bytes();

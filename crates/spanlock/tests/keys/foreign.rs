@@ -17,7 +17,8 @@ thread_local! {
     static LEFT: Cell<usize> = const { Cell::new(0) };
 }
 
-struct Fragile;
+/// The order of numbers, by comparisons of which one may panic.
+pub struct Fragile;
 
 impl Compare<u32> for Fragile {
     fn compare(&self, one: &u32, other: &u32) -> Ordering {
@@ -35,7 +36,7 @@ impl Compare<u32> for Fragile {
 }
 
 /// Whether `f` panics at its comparison of that number, or has fewer.
-fn panics_at<R>(count: usize, f: impl FnOnce() -> R) -> bool {
+pub fn panics_at<R>(count: usize, f: impl FnOnce() -> R) -> bool {
     LEFT.set(count);
     let outcome = catch_unwind(AssertUnwindSafe(f));
     LEFT.set(0);

@@ -11,6 +11,7 @@ mod pool;
 
 mod basics;
 mod foreign;
+mod going_on;
 mod living;
 mod space;
 mod truth;

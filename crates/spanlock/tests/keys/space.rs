@@ -89,7 +89,7 @@ fn all_or_nothing() {
         held.iter().map(|(table, _)| *table).collect::<Vec<_>>(),
         [0, 1]
     );
-    assert_eq!(held[0].1.ranges().count(), 1);
+    assert_eq!(held[0].1.pieces().count(), 1);
     assert!(first.try_read(point("b")).is_none());
     assert!(second.try_read(point("b")).is_some());
     assert!(second.try_write(point("b")).is_none());

@@ -211,7 +211,7 @@ fn agrees<C: Compare<[u8]> + Clone>(by: &C, steps: Vec<Step>) {
         }
         for (holding, has) in &held {
             let mut found = Has::new();
-            for (range, mode) in holding.ranges() {
+            for (range, mode) in holding.pieces() {
                 let [from, to] = [(range.start_bound(), true), (range.end_bound(), false)];
                 let end = |(bound, _): (Bound<&[u8]>, bool)| {
                     let (key, kind) = match bound {

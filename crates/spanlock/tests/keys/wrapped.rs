@@ -1,16 +1,15 @@
-//! Locks over keys in what counts or limits them, and what an owner locks again and again there.
+//! Locks over keys in what limits them, and what an owner locks again and again there.
 
 use super::pool::block_on;
-use spanlock::range::keys::{Compare, KeyRangeLock, Natural, RawKeys, between, point};
+use spanlock::range::keys::{Compare, KeyRangeLock, between, point};
 use spanlock::range::raw::Mode::{self, Exclusive, Shared};
-use spanlock::range::{Instrumented, ModeStats, Owner, Refusal};
+use spanlock::range::{Owner, Refusal};
 use std::future::Future;
 use std::ops::RangeBounds;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Waker};
-use std::thread;
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_millis(2);
@@ -37,86 +36,6 @@ fn owners_are_limited_and_threads_are_not() {
     drop((held, other));
     assert_eq!(lock.held_or_awaited(), 0);
     assert!(lock.try_write(..).is_some());
-}
-
-#[test]
-fn what_a_lock_does_is_counted() {
-    let lock = KeyRangeLock::<[u8]>::new().limited(9).instrumented();
-    let owner = Owner::new();
-    let held = lock.write(between(b"a", b"m"));
-    assert!(lock.try_read(point(b"b")).is_none());
-    assert_eq!(
-        lock.by(&owner)
-            .try_lock_for(point(b"b"), Shared, SOON)
-            .map(drop),
-        Err(Refusal::Busy)
-    );
-    let asleep = || lock.snapshot().waiters.len();
-    thread::scope(|scope| {
-        let other = scope.spawn(|| drop(lock.write(point(b"c"))));
-        while asleep() < 1 {
-            thread::yield_now();
-        }
-        drop(held);
-        other.join().expect("it is granted");
-    });
-    let both = lock.read_many([between(b"a", b"c"), between(b"d", b"e")]);
-    let stats = lock.stats();
-    let counts = |mode: &ModeStats| (mode.acquired, mode.contended, mode.refused);
-    assert_eq!(counts(&stats.exclusive), (2, 1, 0));
-    assert_eq!(counts(&stats.shared), (2, 1, 2));
-    drop(both);
-    assert!(lock.try_write(..).is_some());
-}
-
-type Counted = KeyRangeLock<str, Natural, Instrumented<RawKeys<str, Natural>>>;
-
-static LATE: OnceLock<Counted> = OnceLock::new();
-
-/// Locks in a thread that has given back what the library keeps for it.
-struct LocksLate;
-
-impl Drop for LocksLate {
-    fn drop(&mut self) {
-        if let Some(lock) = LATE.get() {
-            // The listing is to show both: what is held at once, and what waits for the first.
-            std::mem::forget(lock.write(point("late, at once")));
-            std::mem::forget(lock.write(point("first, and late")));
-        }
-    }
-}
-
-/// It tries first, in vain. The node of that try is freed at once, as the thread keeps none, and the request goes on
-/// with the same keys.
-#[test]
-fn a_thread_that_is_exiting_asks_a_lock_that_counts() {
-    thread_local!(static EARLIER: LocksLate = const { LocksLate });
-    let lock = LATE.get_or_init(|| KeyRangeLock::new().instrumented());
-    let first = lock.write(between("first", "g"));
-    let exits = thread::spawn(|| {
-        // Destructors run in the reverse order of first use.
-        EARLIER.with(|_| ());
-        drop(KeyRangeLock::<str>::new().write(point("early")));
-    });
-    let shown = || {
-        let listed = lock.snapshot();
-        let waiters = listed.waiters.into_iter().map(|one| one.request);
-        let all = listed.holders.into_iter().chain(waiters);
-        all.map(|one| one.range.to_string()).collect::<Vec<_>>()
-    };
-    while lock.snapshot().waiters.is_empty() {
-        thread::yield_now();
-    }
-    let [at_once, waits] = [
-        r#""late, at once"..="late, at once""#,
-        r#""first, and late"..="first, and late""#,
-    ];
-    assert_eq!(shown(), [r#""first".."g""#, at_once, waits]);
-    drop(first);
-    exits.join().expect("it does not panic");
-    assert_eq!(shown(), [waits, at_once]);
-    let stats = lock.stats().exclusive;
-    assert_eq!((stats.acquired, stats.contended), (3, 1));
 }
 
 const KEYS: usize = 6;

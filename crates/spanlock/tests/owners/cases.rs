@@ -211,32 +211,48 @@ fn a_panic_leaves_the_count_right() {
 
 #[test]
 #[cfg(debug_assertions)]
-fn an_owner_that_waits_for_the_calling_thread_panics_at_its_line() {
+fn a_thread_that_waits_for_itself_panics_at_its_line() {
     let lock = lock();
-    let guard = lock.write(0..10);
-    let line = std::sync::Mutex::new(String::new());
-    let line = Arc::new(line);
-    let seen = Arc::clone(&line);
+    let places = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = Arc::clone(&places);
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        let place = info.location().map(ToString::to_string);
         if thread::current().name() == Some("waits for itself") {
-            *seen.lock().expect("no panic meanwhile") = place.unwrap_or_default();
+            let place = info.location().expect("it has one").to_string();
+            seen.lock().expect("no panic meanwhile").push(place);
+        } else {
+            usual(info);
         }
-        usual(info);
     }));
-    drop(guard);
-    let waits = {
-        let lock = Arc::clone(&lock);
-        let waits = thread::Builder::new().name("waits for itself".into());
-        waits.spawn(move || {
-            let _guard = lock.write(0..10);
-            drop(lock.by(&Owner::new()).read(5..6));
-        })
+    let waits = move || {
+        let _guard = lock.write(0..10);
+        let (owner, other) = (Owner::new(), Owner::new());
+        let held = lock.by(&owner).write(20..30).expect("it is free");
+        let mut more = lock.by(&owner).read(40..50).expect("it is free");
+        let twice = lock.by(&owner).read(40..50).expect("it is shared");
+        panic_message(|| drop(lock.by(&other).read(5..6)));
+        panic_message(|| drop(lock.by(&owner).read(25..26)));
+        panic_message(|| {
+            drop(
+                lock.by(&owner)
+                    .lock_many([(0..1, Shared), (60..70, Shared)]),
+            )
+        });
+        panic_message(|| _ = more.extend(25..60));
+        panic_message(|| _ = more.convert(5..60, Shared));
+        panic_message(|| _ = more.upgrade());
+        drop((held, more, twice));
     };
-    assert!(waits.expect("a thread").join().is_err());
-    let place = line.lock().expect("no panic meanwhile").clone();
-    assert!(place.contains("cases.rs"), "{place}");
+    let waits = thread::Builder::new()
+        .name("waits for itself".into())
+        .spawn(waits);
+    waits.expect("a thread").join().expect("they are caught");
+    let places = places.lock().expect("no panic meanwhile");
+    assert_eq!(places.len(), 6);
+    assert!(
+        places.iter().all(|at| at.contains("cases.rs")),
+        "{places:?}"
+    );
 }
 
 #[test]
@@ -272,6 +288,25 @@ fn an_owner_that_waits_for_itself_panics() {
         "{says}"
     );
     drop(holding);
+    assert_nothing_held(lock.raw());
+}
+
+/// What one thread of an owner has locked, that thread releases: another one waits for it.
+#[test]
+fn threads_of_one_owner_wait_for_each_other() {
+    let lock = lock();
+    let owner = Owner::new();
+    let holding = lock.by(&owner).write(0..10).expect("it is free");
+    thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let mut held = lock.by(&owner).read(20..30).expect("it is free");
+            held.convert(5..6, Exclusive).expect("nobody refuses it");
+            held.pieces().count()
+        });
+        until_asleep(&lock, 1);
+        drop(holding);
+        assert_eq!(other.join().expect("it does not panic"), 2);
+    });
     assert_nothing_held(lock.raw());
 }
 

@@ -75,7 +75,7 @@ macro_rules! on_each_lock {
 }
 
 on_each_lock! {
-    standard instrumented slow_path unfair fair_at_once writers_first
+    standard slow_path unfair fair_at_once writers_first
     skip_standard skip skip_unfair
     slots slots_at_once slots_buckets slots_annex slots_unfair slots_fair_at_once
 }

@@ -3,11 +3,15 @@
 use super::common::{assert_nothing_held, setting};
 use super::{CELLS, Cells, Map, cell};
 use spanlock::range::raw::{Mode, RawOwned};
+#[cfg(target_os = "linux")]
+use spanlock::range::slots::RawSlots;
 use spanlock::range::{Holding, Owner, RangeLock};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
+#[cfg(target_os = "linux")]
+use std::{array, cell::Cell};
 
 /// Who holds the cells: so many readers, or a writer, which is -1.
 struct Oracle([AtomicI32; CELLS]);
@@ -40,6 +44,36 @@ impl Oracle {
             | (Some(Mode::Shared), Some(Mode::Shared))
             | (Some(Mode::Exclusive), Some(Mode::Exclusive)) => {}
         }
+    }
+}
+
+/// How often threads end and others take their places. What they have locked for owners outlives them.
+const ROUNDS: u64 = 20;
+
+const THREADS: u64 = 4;
+
+/// A child is forked in the midst of all this. What this thread has locked for an owner is released there, and lent to
+/// others.
+fn a_child_releases() {
+    #[cfg(target_os = "linux")]
+    {
+        let slots = RawSlots::builder().slots_at_once().build();
+        let lock = Arc::new(RangeLock::from_raw(slots));
+        let locked = |at| {
+            let owner = Owner::new();
+            let by = lock.by_arc(&owner);
+            by.try_lock(cell(at), Mode::Exclusive).ok()
+        };
+        let held = Cell::new(Some(array::from_fn::<_, 8, _>(locked)));
+        let status = super::common::status_of_child(|| {
+            let is_held = lock.try_read(..).is_none();
+            drop(held.take());
+            let all: Vec<_> = (0..CELLS).map(locked).collect();
+            let are_granted = all.iter().all(Option::is_some);
+            drop(all);
+            is_held && are_granted && lock.try_write(..).is_some()
+        });
+        assert_eq!(status, 0);
     }
 }
 
@@ -136,19 +170,19 @@ pub fn threads_pass_holdings_on<L: RawOwned + Send + Sync + 'static>(lock: Range
         oracle: Oracle([const { AtomicI32::new(0) }; CELLS]),
         waiting: Mutex::new(Vec::new()),
     });
-    let turns = setting("SPANLOCK_OWNER_TURNS", 20_000);
-    let threads: Vec<_> = (0..4)
-        .map(|seed| {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                let mut random = fastrand::Rng::with_seed(seed);
-                (0..turns).for_each(|_| shared.turn(&mut random));
-            })
-        })
-        .collect();
-    threads
-        .into_iter()
-        .for_each(|thread| thread.join().expect("no oracle complains"));
+    let turns = setting("SPANLOCK_OWNER_TURNS", 20_000) / ROUNDS;
+    for round in 0..ROUNDS {
+        thread::scope(|scope| {
+            for seed in 0..THREADS {
+                let shared = &shared;
+                scope.spawn(move || {
+                    let mut random = fastrand::Rng::with_seed(round * THREADS + seed);
+                    (0..turns).for_each(|_| shared.turn(&mut random));
+                    a_child_releases();
+                });
+            }
+        });
+    }
     shared.waiting.lock().unwrap().clear();
     assert_nothing_held(shared.lock.raw());
 }

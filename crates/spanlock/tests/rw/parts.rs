@@ -1,6 +1,7 @@
 //! A writer that does not get all parts.
 
 use super::*;
+use spanlock_workbench::baseline::PerCpu;
 
 /// What is found locked when a part cannot be had is given up.
 #[test]

@@ -5,7 +5,7 @@ use super::pool::{Count, Pool, block_on};
 use spanlock::range::raw::Mode::{Exclusive, Shared};
 use spanlock::range::slots::RawSlots;
 use spanlock::range::{Limited, Owner, RangeLock, RangeLocked, RangeMutex, Refusal, Span};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,6 +43,35 @@ fn a_wait_ends_when_its_time_is_over() {
         drop(held);
         assert!(block_on(lock.try_write_async_for(0..10, LATE)).is_some());
     });
+    assert_nothing_held(lock.raw());
+}
+
+/// What one task of an owner holds, that task releases: another one waits for it.
+#[test]
+fn tasks_of_one_owner_wait_for_each_other() {
+    let lock = Arc::new(RangeLock::new());
+    let connection = Owner::new();
+    let inside = Arc::new(AtomicUsize::new(0));
+    let pool = Pool::default();
+    for _ in 0..4 {
+        let (lock, connection, inside) =
+            (Arc::clone(&lock), connection.clone(), Arc::clone(&inside));
+        pool.spawn(async move {
+            let held = lock.by(&connection).write_async(0..10).await;
+            assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0);
+            // The others are polled meanwhile.
+            let mut polls = 0;
+            poll_fn(|context| {
+                polls += 1;
+                context.waker().wake_by_ref();
+                (polls > 2).then_some(()).map_or(Poll::Pending, Poll::Ready)
+            })
+            .await;
+            inside.fetch_sub(1, Ordering::Relaxed);
+            drop(held.expect("nobody cancels it"));
+        });
+    }
+    watched(lock.raw(), || pool.run(1));
     assert_nothing_held(lock.raw());
 }
 

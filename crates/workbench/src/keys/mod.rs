@@ -13,13 +13,156 @@ mod lock_table;
 mod split;
 pub mod table;
 
-use crate::crew::{self, Meter, Timekeeper};
+use crate::crew::{self, Keeper, Meter, Timekeeper};
+use crate::set::Chosen;
 use crate::set::keys::Keys;
+use crate::workload::Workload;
 use fastrand::Rng;
 use prim::atomic::{AtomicU64, Ordering};
+use prim::clock::Duration;
+use serde::{Deserialize, Serialize};
 use spanlock::range::raw::Mode;
-use spanlock_records::trial::keys::{Load, SCANNED, Trial};
+use spanlock_records::by_name;
+use spanlock_records::record::Kind;
+use spanlock_records::trial::argument::Argument;
 use spanlock_records::trial::run::{Outcome, Tally};
+use spanlock_records::trial::settings::Settings;
+use std::fmt;
+
+/// The most keys.
+pub const MAX_KEYS: usize = 1 << 24;
+
+/// The bytes of a key, at least: its number must find room.
+pub const MIN_LENGTH: usize = 16;
+
+/// The most.
+pub const MAX_LENGTH: usize = 1 << 12;
+
+/// The most keys that a range has.
+pub const SCANNED: usize = 16;
+
+/// What threads lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// A key.
+    Points,
+    /// Up to [`SCANNED`] keys in a row.
+    Scans,
+    /// A key of the thread's own part of them.
+    Own,
+    /// Keys in a row in that part.
+    Apart,
+}
+
+impl Access {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Points, Self::Scans, Self::Own, Self::Apart];
+
+    /// Whether threads keep to their own parts.
+    #[must_use]
+    pub fn is_disjoint(self) -> bool {
+        matches!(self, Self::Own | Self::Apart)
+    }
+
+    /// Whether ranges are locked.
+    #[must_use]
+    pub fn is_scan(self) -> bool {
+        matches!(self, Self::Scans | Self::Apart)
+    }
+
+    /// In words.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Points => "points",
+            Self::Scans => "scans",
+            Self::Own => "points in own parts",
+            Self::Apart => "scans in own parts",
+        }
+    }
+}
+
+by_name!(Access);
+
+/// The settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// Keys from which threads choose.
+    pub keys: usize,
+    /// The bytes of a key.
+    pub length: usize,
+    /// How often each is chosen.
+    pub chosen: Chosen,
+    /// What is locked.
+    pub access: Access,
+    /// Of a hundred operations, those that lock alone.
+    pub writes: u8,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            keys,
+            length,
+            chosen,
+            access,
+            writes,
+        } = self;
+        let access = access.about();
+        write!(
+            f,
+            "{access}, {chosen}, of {keys} keys of {length} bytes, {writes} % writes"
+        )
+    }
+}
+
+impl Settings for Load {
+    const NAME: &'static str = "keys";
+    const KIND: Kind = Kind::Built;
+}
+
+impl Workload for Load {
+    const ABOUT: &'static str =
+        "Locks over keys: threads lock single byte strings, and ranges of them";
+    const ARGUMENTS: &'static [Argument] = &[
+        Argument::words(
+            "access",
+            Access::named,
+            "own,apart,points,scans",
+            "What is locked: points, scans (up to 16 keys in a row), own (points of a part for each thread), apart \
+             (scans in such parts)",
+        ),
+        Argument::whole(
+            "keys",
+            1..=MAX_KEYS,
+            "65536",
+            "Keys from which threads choose",
+        )
+        .simulated("4096"),
+        Argument::whole(
+            "length",
+            MIN_LENGTH..=MAX_LENGTH,
+            "16",
+            "Bytes of a key, which is some letters and a number",
+        ),
+        Argument::words(
+            "chosen",
+            Chosen::named,
+            "uniform",
+            "How often each key is chosen: uniform, zipfian",
+        ),
+        Argument::percent(
+            "writes",
+            "5",
+            "Of a hundred operations, those that lock alone",
+        ),
+    ];
+    const HANGS_AFTER: Option<Duration> = Some(Duration::from_millis(200));
+}
+
+/// One run.
+pub type Trial = spanlock_records::trial::run::Trial<Load>;
 
 /// A lock over keys that are byte strings.
 pub trait KeyLock: Send + Sync {
@@ -46,10 +189,10 @@ pub enum Scanned {
 ///
 /// # Panics
 /// When the trial has no threads, or fewer keys than threads.
-pub fn run<K: Timekeeper>(
+pub fn run(
     lock: &dyn KeyLock,
     trial: &Trial,
-    meter: &mut impl Meter,
+    meter: &mut dyn Meter,
 ) -> Result<Outcome, &'static str> {
     let load = trial.load;
     assert!(trial.threads > 0 && load.keys >= trial.threads);
@@ -64,7 +207,7 @@ pub fn run<K: Timekeeper>(
     Ok(crew::tallied(
         trial,
         meter,
-        |thread, rng, keeper: &K, tally| {
+        |thread, rng, keeper: &Keeper, tally| {
             let part = match load.access.is_disjoint() {
                 true => load.keys / trial.threads,
                 false => load.keys,

@@ -1,10 +1,9 @@
 //! A table of keys that is cut into parts, each with a list of its own, as a program may that knows its regions.
 
-use super::{Key, KeyLock, Scanned};
+use super::{Key, KeyLock, Load, Scanned};
 use spanlock::range::Owner;
 use spanlock::range::keys::{KeySpace, Natural, Table, between};
 use spanlock::range::raw::Mode;
-use spanlock_records::trial::keys::Load;
 
 /// A table in parts.
 pub(super) struct Split {

@@ -2,12 +2,12 @@
 
 use super::lock_table::LockTable;
 use super::split::Split;
-use super::{KeyLock, Scanned};
+use super::{KeyLock, Load, Scanned};
+use crate::set::table::Described;
 use lock_api::RwLock;
 use spanlock::range::keys::{KeyRangeLock, between, point};
 use spanlock::range::raw::Mode;
 use spanlock::rw::FutexRwLock;
-use spanlock_records::trial::keys::{Described, Load};
 
 /// A lock that can be run.
 #[derive(Clone, Copy)]

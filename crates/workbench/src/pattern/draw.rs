@@ -1,13 +1,12 @@
 //! What a thread does next.
 
-use crate::arr::Ranges;
+use super::{LONG, Load, Pattern, SHORT, Shape};
+use crate::arr::{Ranges, Variant};
 use crossbeam_utils::CachePadded;
 use fastrand::Rng;
 use prim::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use prim::cost;
 use spanlock::range::raw::Mode;
-use spanlock_records::trial::arr::Variant;
-use spanlock_records::trial::pattern::{LONG, Load, Pattern, SHORT, Shape};
 use std::ops::Range;
 
 /// Each thread counts its operations in steps of so many, lest the count become what is measured.
@@ -166,7 +165,7 @@ impl Actor {
     }
 
     fn by_chance(&mut self) -> Mode {
-        if self.rng.u8(..100) < self.load.reads.get() {
+        if self.rng.u8(..100) < self.load.reads {
             Mode::Shared
         } else {
             Mode::Exclusive
@@ -207,16 +206,14 @@ impl Actor {
 
 #[cfg(test)]
 mod tests {
-    use super::{Actor, Drawn, Mode, Pattern, STRIDE, Shared};
-    use spanlock_records::trial::arr::{Percent, Timing};
-    use spanlock_records::trial::pattern::{LONG, Load, SHORT};
+    use super::{Actor, Drawn, LONG, Load, Mode, Pattern, SHORT, STRIDE, Shared};
 
     fn load(pattern: Pattern) -> Load {
         Load {
             pattern,
-            reads: Percent::new(50).unwrap(),
+            reads: 50,
             bystanders: 0,
-            timing: Timing::Off,
+            latency: false,
         }
     }
 

@@ -5,45 +5,83 @@
 //! the beginning, so that no allocator is measured, and in words that may be read while they are written, so that a
 //! lock that does not exclude is found out and does no worse. The paper does not give its size.
 
-use super::{Meter, Outcome, Rng, Run, Signal, Tally, Target, WHOLE, until_stop};
+use super::{
+    Argument, Deserialize, Kind, OnWhole, Outcome, Rng, Run, Serialize, Settings, Signal, Tally,
+    WHOLE, Workload, fmt, until_stop,
+};
 use crossbeam_utils::CachePadded;
 use prim::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use spanlock_records::trial::rw::MAX_ENTRIES;
 
-pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>, entries: usize) -> Outcome {
-    // On lines of their own: else it is the compiler that decides what shares one with the head of the free nodes.
-    let table = CachePadded::new(Table::filled(entries));
-    let keys = 2 * entries as u64;
-    let lock = run.lock();
-    let expected = CachePadded::new(AtomicU64::new(entries as u64));
-    // Thread 0 inserts and thread 1 erases.
-    let work = |thread: usize, mut rng: Rng, signal: &Signal, tally: &mut Tally| {
-        let mut grown = 0_u64; // Or shrunk: it wraps.
-        let mut write = |change: fn(&Table, u64) -> bool, by: u64, rng: &mut Rng, counts: u64| {
-            let key = rng.u64(..keys);
-            let held = lock.write(WHOLE);
-            let changed = change(&table, key);
-            drop(held);
-            grown = grown.wrapping_add(by * u64::from(changed));
-            tally.writes += counts;
+/// The most elements.
+const MAX_ENTRIES: usize = 1 << 24;
+
+/// The settings.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// Elements to begin with.
+    pub entries: usize,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "hash_table, {} entries", self.entries)
+    }
+}
+
+impl Settings for Load {
+    const NAME: &'static str = "hash_table";
+    const KIND: Kind = Kind::Whole;
+    const BESIDE: usize = 2;
+}
+
+impl Workload for Load {
+    const ABOUT: &'static str = "Lookups in a hash table, with an inserter and an eraser";
+    const ARGUMENTS: &'static [Argument] = &[Argument::whole(
+        "entries",
+        1..=MAX_ENTRIES,
+        "65536",
+        "Elements to begin with",
+    )];
+}
+
+impl OnWhole for Load {
+    fn run(run: Run<'_, Self>) -> Outcome {
+        let Self { entries } = run.load();
+        // On lines of their own: else it is the compiler that decides what shares one with the head of the free nodes.
+        let table = CachePadded::new(Table::filled(entries));
+        let keys = 2 * entries as u64;
+        let lock = run.lock();
+        let expected = CachePadded::new(AtomicU64::new(entries as u64));
+        // Thread 0 inserts and thread 1 erases.
+        let work = |thread: usize, mut rng: Rng, signal: &Signal, tally: &mut Tally| {
+            let mut grown = 0_u64; // Or shrunk: it wraps.
+            let mut write =
+                |change: fn(&Table, u64) -> bool, by: u64, rng: &mut Rng, counts: u64| {
+                    let key = rng.u64(..keys);
+                    let held = lock.write(WHOLE);
+                    let changed = change(&table, key);
+                    drop(held);
+                    grown = grown.wrapping_add(by * u64::from(changed));
+                    tally.writes += counts;
+                };
+            match thread {
+                0 => until_stop(signal, |counts| write(Table::insert, 1, &mut rng, counts)),
+                1 => until_stop(signal, |counts| {
+                    write(Table::erase, u64::MAX, &mut rng, counts);
+                }),
+                _ => until_stop(signal, |counts| {
+                    let key = rng.u64(..keys);
+                    let held = lock.read(WHOLE);
+                    let seen = table.find(key);
+                    drop(held);
+                    tally.torn += u64::from(seen == Seen::Torn);
+                    tally.reads += counts;
+                }),
+            }
+            expected.fetch_add(grown, Relaxed);
         };
-        match thread {
-            0 => until_stop(signal, |counts| write(Table::insert, 1, &mut rng, counts)),
-            1 => until_stop(signal, |counts| {
-                write(Table::erase, u64::MAX, &mut rng, counts);
-            }),
-            _ => until_stop(signal, |counts| {
-                let key = rng.u64(..keys);
-                let held = lock.read(WHOLE);
-                let seen = table.find(key);
-                drop(held);
-                tally.torn += u64::from(seen == Seen::Torn);
-                tally.reads += counts;
-            }),
-        }
-        expected.fetch_add(grown, Relaxed);
-    };
-    run.work(work, |_| table.lost(expected.load(Relaxed)))
+        run.work(work, |_| table.lost(expected.load(Relaxed)))
+    }
 }
 
 /// The result of a lookup.

@@ -4,13 +4,10 @@
 //! faces, by what the lock can do. Some locks have a part for each processor, or for each memory node, by their type:
 //! their rows are asked for by number. The order of the functions is that of tables of results.
 
-use crate::baseline::PaperBravo;
+use crate::baseline::{CohortRwLock, MutexRwLock, PaperBravo, PerCpu};
 use lock_api::{RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RawRwLockUpgrade, RwLock};
 use prim::clock::{Duration, Instant};
-use spanlock::rw::{
-    Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
-    PhaseFairTicket, ReadersFirst,
-};
+use spanlock::rw::{Bias, Bravo, FutexRwLock, PhaseFairQueue, PhaseFairTicket, ReadersFirst};
 use spanlock_records::trial::lock::Readers::{Exclude, Recur, Share};
 use spanlock_records::trial::lock::{Over, Role, RwDescribed};
 
@@ -108,9 +105,9 @@ macro_rules! over {
 
 /// A lock as it is and under BRAVO: ours, also without a bias and biased from birth, and the paper's.
 macro_rules! family {
-    ($table:ident.$face:ident::<$lock:ty>, $name:literal, $readers:expr, $about:literal) => {
+    ($role:ident: $table:ident.$face:ident::<$lock:ty>, $name:literal, $readers:expr, $about:literal) => {
         $table.$face(
-            described!($name, $about, $readers, role: Role::Library),
+            described!($name, $about, $readers, role: Role::$role),
             new::<$lock>,
         );
         $table.$face(
@@ -131,30 +128,30 @@ macro_rules! family {
 
 /// Locks of a few words.
 pub fn words(table: &mut impl Table) {
-    family!(table.upgradable::<FutexRwLock>, "futex", Share,
+    family!(Library: table.upgradable::<FutexRwLock>, "futex", Share,
         "spanlock's FutexRwLock: two words, writers first");
-    family!(table.whole::<PhaseFairTicket>, "pf-t", Share,
+    family!(Library: table.whole::<PhaseFairTicket>, "pf-t", Share,
         "spanlock's PhaseFairTicket: phases of readers and writers take turns");
-    family!(table.whole::<PhaseFairQueue>, "pf-q", Share,
+    family!(Library: table.whole::<PhaseFairQueue>, "pf-q", Share,
         "spanlock's PhaseFairQueue: the same, and who waits does so in a queue");
 }
 
 /// Locks with a part for each of so many memory nodes.
 pub fn by_node<const NODES: usize>(table: &mut impl Table) {
-    family!(table.whole::<CohortRwLock<NODES>>, "c-rw-wp", Share,
-        "spanlock's CohortRwLock of two nodes: writers first");
+    family!(Baseline: table.whole::<CohortRwLock<NODES>>, "c-rw-wp", Share,
+        "C-RW-WP of two nodes: writers first");
 }
 
 /// Locks with a part for each of so many processors, as the paper's of phase-fair locks.
 pub fn by_processor<const PROCESSORS: usize>(table: &mut impl Table) {
-    family!(table.whole::<PerCpu<PhaseFairQueue, PROCESSORS>>, "per-cpu", Share,
-        "spanlock's PerCpu: 16 of pf-q, a reader takes one and a writer all");
+    family!(Baseline: table.whole::<PerCpu<PhaseFairQueue, PROCESSORS>>, "per-cpu", Share,
+        "brlock: 16 of pf-q, a reader takes one and a writer all");
 }
 
 /// Locks whose readers exclude each other.
 pub fn exclusive(table: &mut impl Table) {
-    family!(table.whole::<MutexRwLock<FutexMutex>>, "mutex", Exclude,
-        "spanlock's FutexMutex: readers exclude each other");
+    family!(Baseline: table.whole::<MutexRwLock>, "mutex", Exclude,
+        "a mutex of one word: readers exclude each other");
 }
 
 /// A lock as it is and under BRAVO, which are only fuzzed.

@@ -1,14 +1,35 @@
 //! Nothing but reading: each thread acquires one lock for reading, and releases it, without a pause.
 
-use super::{Meter, Outcome, Rng, Run, Signal, Tally, Target, WHOLE, until_stop};
+use super::{
+    Deserialize, Kind, OnWhole, Outcome, Rng, Run, Serialize, Settings, Signal, Tally, Workload,
+    fmt,
+};
 
-pub(super) fn run<T: Target>(run: Run<'_, impl Fn() -> T, impl Meter>) -> Outcome {
-    let lock = run.lock();
-    let work = |_: usize, _: Rng, signal: &Signal, tally: &mut Tally| {
-        until_stop(signal, |counts| {
-            drop(std::hint::black_box(lock.read(WHOLE)));
-            tally.reads += counts;
-        });
-    };
-    run.work(work, |_| 0)
+/// The settings, of which there are none.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Load;
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("readers")
+    }
+}
+
+impl Settings for Load {
+    const NAME: &'static str = "readers";
+    const KIND: Kind = Kind::Whole;
+}
+
+impl Workload for Load {
+    const ABOUT: &'static str = "Nothing but reading, beside what no lock can do better";
+}
+
+impl OnWhole for Load {
+    fn run(run: Run<'_, Self>) -> Outcome {
+        let lock = run.lock();
+        let work = |_: usize, _: Rng, signal: &Signal, tally: &mut Tally| {
+            tally.reads = lock.reads(signal);
+        };
+        run.work(work, |_| 0)
+    }
 }

@@ -1,7 +1,7 @@
 //! How threads choose keys.
 
+use super::Chosen;
 use fastrand::Rng;
-use spanlock_records::trial::set::Chosen;
 
 /// Chooses keys from 0 on.
 #[derive(Debug, Clone, Copy)]
@@ -52,9 +52,8 @@ fn scattered(rank: u64, keys: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Keys, scattered};
+    use super::{Chosen, Keys, scattered};
     use fastrand::Rng;
-    use spanlock_records::trial::set::Chosen;
 
     fn drawn(keys: usize, chosen: Chosen) -> Vec<u64> {
         let keys = Keys::of(chosen, keys);

@@ -12,12 +12,126 @@
 pub(crate) mod keys;
 pub mod table;
 
-use crate::crew::{self, Meter, Timekeeper};
+use crate::crew::{self, Keeper, Meter, Timekeeper};
+use crate::workload::Workload;
 use fastrand::Rng;
 use keys::Keys;
 use prim::{cost, workload};
+use serde::{Deserialize, Serialize};
+use spanlock_records::by_name;
+use spanlock_records::record::Kind;
+use spanlock_records::trial::argument::{Argument, On};
 use spanlock_records::trial::run::{Found, Outcome, Tally};
-use spanlock_records::trial::set::{Load, Mix, SCANNED, Trial};
+use spanlock_records::trial::settings::Settings;
+use std::fmt;
+
+/// The most keys.
+pub const MAX_KEYS: usize = 1 << 28;
+
+/// The longest stall, in cycles.
+pub const MAX_STALL: usize = 1_000_000;
+
+/// The keys that a scan looks at.
+pub const SCANNED: usize = 100;
+
+/// How often a key is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Chosen {
+    /// As often as any other.
+    Uniform,
+    /// The n-th key, in a random order, with a probability in proportion to 1/n.
+    Zipfian,
+}
+
+impl Chosen {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Uniform, Self::Zipfian];
+}
+
+by_name!(Chosen);
+
+/// What threads do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mix {
+    /// P1's: of a hundred operations 80 search, 10 insert and 10 remove.
+    Updates,
+    /// 70 search, 10 look at [`SCANNED`] keys in a row, 10 insert and 10 remove.
+    Scans,
+}
+
+impl Mix {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Updates, Self::Scans];
+}
+
+by_name!(Mix);
+
+/// The settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// Keys from which threads choose.
+    pub keys: usize,
+    /// How often each is chosen.
+    pub chosen: Chosen,
+    /// What threads do.
+    pub mix: Mix,
+    /// Cycles that each operation takes besides, on a simulated machine. Its caches have no limit, so searches there
+    /// lack the misses of a set that exceeds real caches.
+    pub stall: u32,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { keys, chosen, .. } = self;
+        let mix = match self.mix {
+            Mix::Updates => "80 % searches",
+            Mix::Scans => "70 % searches, 10 % scans",
+        };
+        write!(f, "set of {keys} {chosen} keys, {mix}")?;
+        match self.stall {
+            0 => Ok(()),
+            stall => write!(f, ", {stall} cycles more each"),
+        }
+    }
+}
+
+impl Settings for Load {
+    const NAME: &'static str = "set";
+    const KIND: Kind = Kind::Built;
+}
+
+impl Workload for Load {
+    const ABOUT: &'static str = "Ordered sets: threads search, insert and remove keys";
+    const ARGUMENTS: &'static [Argument] = &[
+        Argument::whole(
+            "keys",
+            1..=MAX_KEYS,
+            "8388608",
+            "Keys from which threads choose; half of them are in the set",
+        )
+        .simulated("16384"),
+        Argument::words("chosen", Chosen::named, "uniform", "How often each key is chosen: uniform, zipfian"),
+        Argument::words(
+            "mix",
+            Mix::named,
+            "updates",
+            "What threads do: updates (80 % search, 10 % insert, 10 % remove), scans (10 % scan 100 keys, 70 % search)",
+        ),
+        Argument::whole(
+            "stall",
+            0..=MAX_STALL,
+            "0",
+            "Cycles that each operation takes in addition. The machine's caches have no limit: this stands for the \
+             misses of a set that exceeds them, such as P1's of 8 M keys",
+        )
+        .only(On::Simulated),
+    ];
+}
+
+/// One run.
+pub type Trial = spanlock_records::trial::run::Trial<Load>;
 
 /// A set of numbers that threads share.
 #[expect(clippy::len_without_is_empty, reason = "the count is for a check")]
@@ -63,11 +177,11 @@ pub fn fill(set: &dyn Set, keys: usize, threads: usize, seed: u64) -> u64 {
 ///
 /// # Panics
 /// When the trial has no threads or no keys.
-pub fn run<K: Timekeeper>(
+pub fn run(
     set: &dyn Set,
     filled: u64,
     trial: &Trial,
-    meter: &mut impl Meter,
+    meter: &mut dyn Meter,
 ) -> Result<Outcome, &'static str> {
     assert!(trial.threads > 0 && trial.load.keys > 0);
     if trial.load.mix == Mix::Scans && set.scan(0, 0).is_none() {
@@ -77,7 +191,7 @@ pub fn run<K: Timekeeper>(
     Ok(crew::tallied(
         trial,
         meter,
-        |_, rng, keeper: &K, tally| work(set, keys, trial.load, rng, keeper, tally),
+        |_, rng, keeper: &Keeper, tally| work(set, keys, trial.load, rng, keeper, tally),
         |all| {
             set.len().map_or(Found::Nothing, |found| Found::Keys {
                 expected: filled.wrapping_add(all.added),

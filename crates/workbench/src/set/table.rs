@@ -5,7 +5,6 @@ use crate::baseline::{KernelRw, LustreEx};
 use spanlock::range::list::{ListEx, ListRw};
 use spanlock::range::skip::SkipEx;
 use spanlock::range::slots::RawSlots;
-use spanlock_records::trial::set::SetDescribed;
 use structures::ordered::exclusion::Exclusion;
 use structures::ordered::{ByNode, ByRange, RangeSkipSet};
 
@@ -31,11 +30,20 @@ impl<X: Exclusion + Send + Sync> Set for RangeSkipSet<u64, X> {
     }
 }
 
+/// The description of a set, or of what takes its place.
+#[derive(Debug, Clone, Copy)]
+pub struct Described {
+    /// Its name for users.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+}
+
 /// A set that can be run.
 #[derive(Clone, Copy)]
 pub struct Row {
     /// Its description.
-    pub described: SetDescribed,
+    pub described: Described,
     /// Makes one.
     pub make: fn() -> Box<dyn Set>,
 }
@@ -50,7 +58,7 @@ fn list<X: Exclusion>(exclusion: X) -> RangeSkipSet<u64, X> {
 macro_rules! rows {
     ($($name:literal $about:literal $set:expr;)+) => {
         &[$($crate::set::table::Row {
-            described: ::spanlock_records::trial::set::SetDescribed { name: $name, about: $about },
+            described: $crate::set::table::Described { name: $name, about: $about },
             make: || ::std::boxed::Box::new($set),
         },)+]
     };

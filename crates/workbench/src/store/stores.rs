@@ -1,37 +1,31 @@
 //! Files in a store, with each of the locks that P3 compares, and others.
 
-use super::File;
+use super::{File, Load, PAGE_BYTES, Trial};
 use crate::baseline::{KernelRw, Pnova};
-use crate::crew::{Meter, Timekeeper};
+use crate::crew::Meter;
+use crate::raw::AnyRaw;
 use prim::cost;
 use spanlock::range::raw::RawRangeLock;
 use spanlock::range::segment::SrlTree;
 use spanlock_records::trial::run::Outcome;
-use spanlock_records::trial::store::{Load, PAGE_BYTES, Trial};
 use std::io;
 use structures::store::{Durable, Geometry, Medium, Memory, Options, Store, locks, make};
 
-/// Takes the locks of files.
-pub trait Table {
-    /// A lock. If range locks are measured by this name, it is the same.
-    fn lock<L: RawRangeLock + Send + Sync + 'static>(
-        &mut self,
-        name: &'static str,
-        make: fn() -> L,
-    );
-}
+/// How the lock of a file is made.
+pub type Maker = fn() -> AnyRaw;
 
-/// All of them: to add one, add a line. The order is that of tables.
-pub fn all(table: &mut impl Table) {
-    table.lock(INODE, locks::inode);
-    table.lock("kernel-rw", KernelRw::new);
-    table.lock("pnova-rw", pnova);
-    table.lock("srl-array", locks::srl_array);
-    table.lock("srl-tree", locks::srl_tree);
-    table.lock(WIDE, srl_tree_wide);
-    table.lock("list-rw", locks::list_rw);
-    table.lock("slots", locks::slots);
-}
+/// The locks of files, by name: to add one, add a line. The order is that of tables. If range locks are measured by the
+/// same name, it is the same.
+pub static ROWS: [(&str, Maker); 8] = [
+    (INODE, || AnyRaw::new(locks::inode())),
+    ("kernel-rw", || AnyRaw::new(KernelRw::new())),
+    ("pnova-rw", || AnyRaw::new(pnova())),
+    ("srl-array", || AnyRaw::new(locks::srl_array())),
+    ("srl-tree", || AnyRaw::new(locks::srl_tree())),
+    (WIDE, || AnyRaw::new(srl_tree_wide())),
+    ("list-rw", || AnyRaw::new(locks::list_rw())),
+    ("slots", || AnyRaw::new(locks::slots())),
+];
 
 /// The name of NOVA's lock, which is no range lock.
 pub const INODE: &str = "inode";
@@ -62,11 +56,11 @@ pub fn room(load: Load, threads: usize) -> u64 {
 ///
 /// # Errors
 /// The store's.
-pub fn run<K: Timekeeper, L: RawRangeLock + Send + Sync>(
+pub fn run(
     medium: impl Medium,
-    lock: fn() -> L,
+    lock: Maker,
     trial: &Trial,
-    meter: &mut impl Meter,
+    meter: &mut dyn Meter,
 ) -> Result<Outcome, String> {
     let count = trial.load.files(trial.threads);
     // The identity is not random, so that simulated runs are alike.
@@ -82,7 +76,7 @@ pub fn run<K: Timekeeper, L: RawRangeLock + Send + Sync>(
             Ok((store, files))
         });
     let (_store, files) = opened.map_err(|error| error.to_string())?;
-    super::run::<K>(&files, trial, meter)
+    super::run(&files, trial, meter)
 }
 
 impl<M: Medium, L: RawRangeLock + Send + Sync> File for structures::store::File<M, L> {

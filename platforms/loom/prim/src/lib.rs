@@ -14,13 +14,14 @@
 //! - Random draws succeed unless a [`Model`] decides otherwise.
 //! - The environment variable `SPANLOCK_MUTANT` names an [`edge`] to weaken.
 //!
+//! Models with very many schedules end after the [`FIRST`] ones, or a tenfold with `SPANLOCK_TESTS=all`.
 //! If the environment variable `SPANLOCK_EXECUTIONS` is set, each model prints how many executions loom explored
 //! (`cargo test … -- --nocapture`).
 
 // `order!` and `intact!` go by this name, here as in the library.
 extern crate self as prim;
 
-pub use hardware::{cost, debug, simulated_intact as intact, simulated_order as order};
+pub use hardware::{contain, cost, debug, simulated_intact as intact, simulated_order as order};
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -70,6 +71,14 @@ thread_local! {
 fn with_execution<R>(f: impl FnOnce(&mut Execution) -> R) -> R {
     EXECUTION.with_borrow_mut(f)
 }
+
+/// A model ends after so many schedules, unless `SPANLOCK_TESTS=all` asks for more, or an edge is weakened. Most models
+/// have fewer.
+pub const FIRST: usize = 10_000;
+
+/// A model ends after so many schedules with `SPANLOCK_TESTS=all`: half a minute or less. `LOOM_MAX_PERMUTATIONS` sets
+/// another number, and a great one explores every schedule within the model's bound.
+const ALL: usize = 100_000;
 
 /// The settings of a model, and how far loom explores it.
 #[derive(Debug, Clone, Copy)]
@@ -149,6 +158,11 @@ impl Model {
             builder.preemption_bound = self.preemptions;
         }
         builder.max_branches = builder.max_branches.max(10_000);
+        let is_long = std::env::var_os("SPANLOCK_TESTS").is_some_and(|value| value == "all");
+        let first = if is_long { ALL } else { FIRST };
+        if builder.max_permutations.is_none() && !edge::is_mutant() {
+            builder.max_permutations = Some(first);
+        }
         let executions = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&executions);
         builder.check(move || {
@@ -158,8 +172,11 @@ impl Model {
             f();
             thread::exit();
         });
+        let executions = executions.load(Ordering::Relaxed);
+        if builder.max_permutations == Some(executions) {
+            println!("ended after {executions} schedules: LOOM_MAX_PERMUTATIONS=<n> explores more");
+        }
         if std::env::var_os("SPANLOCK_EXECUTIONS").is_some() {
-            let executions = executions.load(Ordering::Relaxed);
             let test = std::thread::current();
             println!("executions: {executions} {}", test.name().unwrap_or("?"));
         }

@@ -70,8 +70,8 @@ fn check(folder: &Path, found: &mut Vec<String>) -> io::Result<()> {
 #[test]
 fn the_library_names_no_platform() {
     let mut found = Vec::new();
-    for folder in ["spanlock/src", "lease/src/blocks"] {
-        check(&Path::new("../../../crates").join(folder), &mut found).unwrap();
+    for folder in ["crates/spanlock/src", "leases/lease/src/blocks"] {
+        check(&Path::new("../../..").join(folder), &mut found).unwrap();
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

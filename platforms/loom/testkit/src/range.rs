@@ -326,6 +326,10 @@ unsafe impl<P: Deref<Target: RawRangeMutex>> RawRangeMutex for Lent<P> {
     fn granule(&self, span: Span) -> Span {
         self.0.granule(span)
     }
+
+    fn is_taken(&self, span: Span, mode: Mode) -> bool {
+        self.0.is_taken(span, mode)
+    }
 }
 
 // SAFETY: the lock promises what the trait asks, and each call is forwarded to it.

@@ -36,7 +36,6 @@ pub mod edge;
 pub mod futex;
 pub mod heap;
 mod local;
-mod machine;
 mod report;
 mod run;
 pub mod spin;
@@ -47,11 +46,11 @@ pub mod track;
 pub mod workload;
 mod world;
 
-pub use hardware::{array, cell, const_fn, debug, initial, sized, wins};
+pub use hardware::{array, cell, const_fn, contain, debug, initial, sized, wins};
 pub use hardware::{simulated_intact as intact, simulated_order as order};
 #[doc(hidden)]
 pub use local::{Global, Local};
-pub use machine::{Latencies, Machine, Placement};
+pub use machines::{Latencies, Machine, Placement};
 pub use report::{Failure, Trace};
 pub use run::{Asymmetry, Ended, Fuzz, Rmw, Setup, Stock, mark, run};
 

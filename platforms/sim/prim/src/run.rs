@@ -12,11 +12,11 @@
 
 use crate::clock::Duration;
 use crate::heap::InARun;
-use crate::machine::{Machine, Placement};
 use crate::report::{Failure, Trace};
 use crate::world::{self, Step, World};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
+use machines::{Machine, Placement};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, Once};
 

@@ -6,6 +6,9 @@ use crate::futex::{self, Woken};
 use crate::world;
 use std::cell::RefCell;
 
+/// Whether time is that of a simulated machine.
+pub const IS_VIRTUAL: bool = true;
+
 /// Runs `work` in `threads` threads, each with its number, and `meanwhile` in this thread. Returns their results when
 /// all have ended.
 pub fn crew<T: Send>(

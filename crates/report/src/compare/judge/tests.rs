@@ -2,9 +2,7 @@ use super::{Verdict, judge};
 use crate::compare::Dataset;
 use crate::compare::claims::{Claim, Place, Quorum, Relation};
 use crate::compare::tests::{arr, dataset, record};
-use spanlock_records::record::Panel;
-use spanlock_records::trial::arr::Variant;
-use spanlock_records::trial::rw::Load;
+use spanlock_records::record::{Kind, Panel};
 
 fn place(text: &str) -> Place {
     serde_json::from_str(text).unwrap()
@@ -26,7 +24,9 @@ fn claim() -> Claim {
     }
 }
 
-const FULL: Panel = arr(Variant::Full, 80);
+fn full() -> Panel {
+    arr("full", 80)
+}
 
 /// Locks `a` and `b` by one, two and four threads.
 fn runs(a: [f64; 3], b: [f64; 3]) -> Dataset {
@@ -34,7 +34,7 @@ fn runs(a: [f64; 3], b: [f64; 3]) -> Dataset {
         [1, 2, 4]
             .into_iter()
             .zip(ops)
-            .map(move |(threads, ops)| (FULL, lock, threads, ops))
+            .map(move |(threads, ops)| (full(), lock, threads, ops))
     };
     dataset(of("a", a).chain(of("b", b)))
 }
@@ -42,7 +42,7 @@ fn runs(a: [f64; 3], b: [f64; 3]) -> Dataset {
 #[track_caller]
 fn verdict(claim: &Claim, data: &Dataset, cores: usize, because: &str) -> Verdict {
     let judgement = judge(claim, data, cores);
-    assert!(judgement.because.contains(because), "{judgement}");
+    assert!(judgement.because.contains(because), "{judgement:?}");
     judgement.verdict
 }
 
@@ -116,8 +116,8 @@ fn locks_that_did_not_run_leave_open_what_they_could_change() {
         (Quorum::Some, [Verdict::Holds, Verdict::CannotTell]),
     ] {
         let found = [&wins, &loses].map(|data| judge(&with(quorum), data, 4));
-        assert_eq!(found[0].verdict, if_wins, "{quorum:?} {}", found[0]);
-        assert_eq!(found[1].verdict, if_loses, "{quorum:?} {}", found[1]);
+        assert_eq!(found[0].verdict, if_wins, "{quorum:?} {:?}", found[0]);
+        assert_eq!(found[1].verdict, if_loses, "{quorum:?} {:?}", found[1]);
         let open = found
             .iter()
             .filter(|one| one.verdict == Verdict::CannotTell);
@@ -142,17 +142,17 @@ fn shares_of_reads_are_compared_in_both_directions() {
         (1.6, Verdict::Fails),
         (0.6, Verdict::Fails),
     ] {
-        let other = arr(Variant::Full, 60);
-        let data = dataset([(FULL, "a", 1, ops), (other, "a", 1, 1.0)]);
+        let other = arr("full", 60);
+        let data = dataset([(full(), "a", 1, ops), (other, "a", 1, 1.0)]);
         assert_eq!(verdict(&claim, &data, 4, "of"), expected, "{ops}");
     }
 }
 
 #[test]
 fn threads_beside_those_counted_need_processors_too() {
-    let panel = Panel::Rw(Load::TestRwlock { pause: 1 });
+    let panel = Panel::new("test_rwlock", Kind::Whole, "one writer", &()).beside(1);
     let claim = Claim {
-        place: place(r#"{ "workload": "rw", "load": "test_rwlock" }"#),
+        place: place(r#"{ "workload": "test_rwlock" }"#),
         ..claim()
     };
     let data = dataset([(panel, "a", 2, 2.0), (panel, "b", 2, 1.0)]);
@@ -178,7 +178,7 @@ fn an_undecidable_claim_says_why() {
 
 #[test]
 fn what_was_not_measured_or_only_once_decides_nothing() {
-    let elsewhere = dataset([(arr(Variant::Random, 80), "a", 1, 1.0)]);
+    let elsewhere = dataset([(arr("random", 80), "a", 1, 1.0)]);
     assert_eq!(
         verdict(
             &claim(),
@@ -188,7 +188,7 @@ fn what_was_not_measured_or_only_once_decides_nothing() {
         ),
         Verdict::CannotTell
     );
-    let once = ["a", "b"].map(|lock| record(FULL, lock, 1, 1.0));
+    let once = ["a", "b"].map(|lock| record(full(), lock, 1, 1.0));
     assert_eq!(
         verdict(&claim(), &Dataset::of(&once), 4, "single run"),
         Verdict::CannotTell

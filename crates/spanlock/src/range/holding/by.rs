@@ -6,7 +6,7 @@ use super::{Gained, Holding, LockBy, Piece, Pieces, Place};
 use crate::range::many::{self, Several};
 use crate::range::order::{Order, Ranges};
 use crate::range::owner::{Owner, Refusal};
-use crate::range::raw::{AskBy, Mode, RawOwned, RawOwnedMutex, Wait};
+use crate::range::raw::{AskBy, Mode, RawOwned, RawOwnedMutex, RawRangeMutex, Wait};
 use crate::range::sought::Sought;
 use prim::clock::{Duration, Instant};
 use std::ops::RangeBounds;
@@ -24,7 +24,7 @@ impl<'a, P: Place + Clone> By<'a, P> {
         Self { lock, owner }
     }
 
-    /// Nothing yet: [`Holding::convert`] adds to it.
+    /// An empty holding: [`Holding::convert`] adds to it.
     pub fn nothing(&self) -> Holding<P> {
         Holding::nothing(self.lock.clone(), self.owner.clone())
     }
@@ -35,7 +35,8 @@ impl<'a, P: Place + Clone> By<'a, P> {
     /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`].
     ///
     /// # Panics
-    /// When the range is reversed; in debug builds, when this owner, or this thread, holds some of it.
+    /// When the range is reversed; in debug builds, when this thread has locked some of it, for itself or for
+    /// this owner.
     #[track_caller]
     pub fn write(&self, range: impl RangeBounds<P::Key>) -> Result<Holding<P>, Refusal> {
         self.lock_within(range, Mode::Exclusive, Wait::Forever)
@@ -94,7 +95,8 @@ impl<'a, P: Place + Clone> By<'a, P> {
     /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`].
     ///
     /// # Panics
-    /// When a range is reversed; in debug builds, when this owner, or this thread, holds some of them.
+    /// When a range is reversed; in debug builds, when this thread has locked some of them, for itself or for
+    /// this owner.
     #[track_caller]
     pub fn write_many<R: RangeBounds<P::Key>>(
         &self,
@@ -141,7 +143,7 @@ impl<'a, P: Place + Clone> By<'a, P> {
         wait: Wait,
     ) -> Result<Holding<P>, Refusal> {
         let mut holding = self.nothing();
-        let several = OfOwner::new(&holding, ranges);
+        let several = OwnerRanges::new(&holding, ranges);
         let held = several.acquire_all(wait)?.ok_or(Refusal::Busy)?;
         let gained: Pieces<P> = held.into_iter().flat_map(Gained::keep).collect();
         holding.put(gained);
@@ -160,7 +162,7 @@ impl<'a, P: Place + Clone> By<'a, P> {
         Holding::acquire(self.lock.clone(), self.owner, range, mode, wait)
     }
 
-    /// The same for a task.
+    /// As [`lock_within`](Self::lock_within), for a task.
     #[inline]
     #[track_caller]
     pub(super) fn asks(
@@ -222,7 +224,8 @@ impl<P: Place<Raw: RawOwned> + Clone> By<'_, P> {
     /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`].
     ///
     /// # Panics
-    /// When the range is reversed; in debug builds, when this owner holds some of it in the way.
+    /// When the range is reversed; in debug builds, when what this thread has locked, for itself or for this owner,
+    /// is in the way.
     #[track_caller]
     pub fn lock(&self, range: impl RangeBounds<P::Key>, mode: Mode) -> Result<Holding<P>, Refusal> {
         self.lock_within(range, mode, Wait::Forever)
@@ -324,7 +327,8 @@ impl<P: Place<Raw: RawOwned> + Clone> By<'_, P> {
     /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`].
     ///
     /// # Panics
-    /// When a range is reversed; in debug builds, when this owner holds some of them in the way.
+    /// When a range is reversed; in debug builds, when what this thread has locked, for itself or for this owner, is
+    /// in the way.
     #[track_caller]
     pub fn lock_many<R: RangeBounds<P::Key>>(
         &self,
@@ -385,13 +389,13 @@ pub(super) fn alone<R>(ranges: impl IntoIterator<Item = R>) -> impl Iterator<Ite
 }
 
 /// The ranges that an owner acquires by one call, each in its mode.
-pub(super) struct OfOwner<'a, P: Place> {
+pub(super) struct OwnerRanges<'a, P: Place> {
     /// Of the owner, and of this lock.
     holding: &'a Holding<P>,
     pub(super) wanted: Vec<(Sought, Mode)>,
 }
 
-impl<'a, P: Place> OfOwner<'a, P> {
+impl<'a, P: Place> OwnerRanges<'a, P> {
     /// # Panics
     /// When a range is reversed.
     #[track_caller]
@@ -432,12 +436,17 @@ impl<'a, P: Place> OfOwner<'a, P> {
     }
 }
 
-impl<'a, P: Place> Several for OfOwner<'a, P> {
-    type Held = Gained<'a, P>;
+impl<'a, P: Place> Several for OwnerRanges<'a, P> {
+    type Hold = Gained<'a, P>;
     type Refusal = Refusal;
 
     fn count(&self) -> usize {
         self.wanted.len()
+    }
+
+    fn is_taken(&self, at: usize) -> bool {
+        let (sought, mode) = &self.wanted[at];
+        self.holding.lock.raw().is_taken(sought.span(), *mode)
     }
 
     #[track_caller]

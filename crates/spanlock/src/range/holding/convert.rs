@@ -6,7 +6,7 @@ use super::located::Leads;
 use super::{Holding, Piece, Pieces, Place, TokenAt};
 use crate::range::order::{Order, Ranges};
 use crate::range::owner::{Owner, Refusal};
-use crate::range::raw::{AskBy, Mode, RawOwned, RawOwnedMutex, Wait};
+use crate::range::raw::{AskBy, Mode, RawOwned, RawOwnedMutex, RawRangeMutex, Wait};
 use crate::range::sought::Sought;
 use crate::range::span::Span;
 use smallvec::SmallVec;
@@ -120,7 +120,19 @@ impl<P: Place> Holding<P> {
     #[track_caller]
     fn gain(&self, span: Span, mode: Mode, wait: Wait) -> Result<Gained<'_, P>, Refusal> {
         let mut gained = Gained::new(self);
-        for (at, part) in self.parts(span) {
+        let parts = self.parts(span);
+        // [many-try-looks]
+        let looks = wait == Wait::Never && parts.len() > 1 && prim::intact!("many-try-looks");
+        let ranges = self.lock.ranges();
+        let is_taken = |span: Span| self.lock.raw().is_taken(ranges.part(span).span(), mode);
+        if looks {
+            let mut fresh = parts.iter().filter(|(at, _)| at.is_none());
+            self.owner.has_room_for(fresh.clone().count())?;
+            if fresh.any(|&(_, part)| is_taken(part)) {
+                return Err(Refusal::Busy);
+            }
+        }
+        for (at, part) in parts {
             match at {
                 None => gained.acquire(part, mode, wait)?,
                 Some(at) => gained.convert(at, part, mode, wait)?,
@@ -181,18 +193,9 @@ impl<P: Place> Holding<P> {
             .sort(&mut self.pieces, |piece| piece.span);
     }
 
-    /// Adds what was gained.
+    /// Adds what was gained, which is in order. If a comparison panics, that is released.
     pub(super) fn add(&mut self, gained: Pieces<P>) {
-        let sorted = self.pieces.len();
-        // First: to find their places is to compare keys, which may panic.
-        self.pieces.extend(gained);
-        let ranges = self.lock.ranges();
-        for next in sorted..self.pieces.len() {
-            let span = self.pieces[next].span;
-            let is_before = |other: &Piece<_>| ranges.starts_before(other.span, span);
-            let at = self.pieces[..next].partition_point(is_before);
-            self.pieces[at..=next].rotate_right(1);
-        }
+        self.exchange(gained, |_| {});
     }
 
     /// Adds what was gained, once `cuts` has released what that replaces.
@@ -202,9 +205,18 @@ impl<P: Place> Holding<P> {
             gained,
         };
         cuts(exchanged.holding);
+        let Holding { lock, pieces, .. } = &*exchanged.holding;
+        let ranges = lock.ranges();
+        // All places first: to find them is to compare keys, which may panic.
+        let place_of = |next: &Piece<_>| {
+            pieces.partition_point(|other: &Piece<_>| ranges.starts_before(other.span, next.span))
+        };
+        let places: SmallVec<[usize; 4]> = exchanged.gained.iter().map(place_of).collect();
         let gained = std::mem::take(&mut exchanged.gained);
-        drop(exchanged);
-        self.add(gained);
+        // The last one first, as the others' places are before it.
+        for (at, piece) in places.into_iter().zip(gained).rev() {
+            exchanged.holding.pieces.insert(at, piece);
+        }
     }
 
     /// Does `what` to the part of the pieces that is in `span`.
@@ -239,18 +251,16 @@ impl<P: Place> Holding<P> {
                 kept.reverse();
             }
             let kept = kept.into_iter().filter_map(|(span, mode)| span.zip(mode));
-            let mut pieces = Gained::new(self);
+            let mut cutting = Cutting {
+                holding: self,
+                at,
+                pieces: Pieces::<P>::new(),
+            };
             for (span, mode) in kept {
-                let piece = self.piece_of(at, span, mode);
-                pieces.pieces.push(piece);
+                let piece = cutting.holding.piece_of(at, span, mode);
+                cutting.pieces.push(piece);
             }
-            self.lock
-                .ranges()
-                .sort(&mut pieces.pieces, |piece| piece.span);
-            let pieces = pieces.keep();
-            let whole = self.pieces.remove(at);
-            self.unlock(whole.token);
-            self.pieces.insert_many(at, pieces);
+            cutting.end();
         }
     }
 
@@ -315,6 +325,36 @@ impl<P: Place> Drop for Exchanged<'_, P> {
     fn drop(&mut self) {
         for piece in self.gained.drain(..) {
             self.holding.unlock(piece.token);
+        }
+    }
+}
+
+/// A piece at a place that is cut into others, the last one first.
+struct Cutting<'a, P: Place> {
+    holding: &'a mut Holding<P>,
+    at: usize,
+    pieces: Pieces<P>,
+}
+
+impl<P: Place> Cutting<'_, P> {
+    /// The owner holds the pieces from now on, and not the whole.
+    fn end(&mut self) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        if prim::intact!("pieces-descend") {
+            pieces.reverse();
+        }
+        let whole = self.holding.pieces.remove(self.at);
+        self.holding.pieces.insert_many(self.at, pieces);
+        self.holding.unlock(whole.token);
+    }
+}
+
+impl<P: Place> Drop for Cutting<'_, P> {
+    /// If a comparison of keys has panicked, others may have passed the whole by a piece that is behind it. So it is
+    /// held no more, and what was not acquired is not held either.
+    fn drop(&mut self) {
+        if !self.pieces.is_empty() {
+            self.end();
         }
     }
 }

@@ -25,26 +25,24 @@ mod tasks;
 pub use by::By;
 pub(super) use by::of_anonymous;
 pub use reentrant::Reentrant;
+pub(super) use tasks::Until;
 pub use tasks::{Lock, LockBy, TryLock};
 
 use convert::{Cut, Gained};
 use located::Leads;
 
 use super::inspect::Request;
-use super::lock::RangeLock;
-use super::mutex::RangeMutex;
 use super::order::{Order, Positions, Ranges};
 use super::owner::{Owner, Refusal};
 use super::raw::{Mode, RawOwned, RawOwnedMutex, RawRangeMutex, Wait};
 use super::sought::Sought;
 use super::span::Span;
 use prim::clock::Duration;
-use prim::sync::Arc;
 use smallvec::SmallVec;
 use std::fmt;
 use std::ops::RangeBounds;
 
-/// Where a [`Holding`] finds its lock: a reference, or an [`Arc`], which keeps the lock. Sealed.
+/// Where a [`Holding`] finds its lock: a reference, or an [`Arc`](std::sync::Arc), which keeps the lock. Sealed.
 pub trait Place: located::Located {}
 
 impl<P: located::Located> Place for P {}
@@ -70,9 +68,18 @@ pub(super) mod located {
         /// How they compare.
         type Ranges: Ranges<Self::Key>;
 
+        /// What a piece of what is held is shown as.
+        type Piece;
+
         fn raw_for(&self, _: Inside) -> &Self::Raw;
 
         fn ranges_for(&self, _: Inside) -> &Self::Ranges;
+
+        /// A piece of what is held, by the words that name it.
+        ///
+        /// # Safety
+        /// The words name what is held.
+        unsafe fn piece_for(&self, _: Inside, held: Span) -> Self::Piece;
 
         /// What names the range that is held by a token, of which `asked` was asked for.
         fn held_for(
@@ -85,7 +92,7 @@ pub(super) mod located {
         }
     }
 
-    /// The same for this library. It is no supertrait of what programs name, so they do not get these methods.
+    /// What this library calls of a place. It is no supertrait of what programs name, so they do not get these methods.
     pub(in crate::range) trait Leads: Located {
         #[inline]
         fn raw(&self) -> &Self::Raw {
@@ -95,6 +102,13 @@ pub(super) mod located {
         #[inline]
         fn ranges(&self) -> &Self::Ranges {
             self.ranges_for(Inside(()))
+        }
+
+        /// # Safety
+        /// The words name what is held.
+        unsafe fn piece(&self, held: Span) -> Self::Piece {
+            // SAFETY: the caller's promise.
+            unsafe { self.piece_for(Inside(()), held) }
         }
 
         #[inline]
@@ -115,42 +129,47 @@ impl<P: Place<Key = u64, Ranges = Positions>> OfPositions for P {}
 macro_rules! over_positions {
     () => {
         type Key = u64;
-        type Ranges = Positions;
+        type Ranges = $crate::range::order::Positions;
+        type Piece = $crate::range::Span;
+
+        unsafe fn piece_for(
+            &self,
+            _: $crate::range::holding::located::Inside,
+            held: $crate::range::Span,
+        ) -> Self::Piece {
+            held
+        }
 
         #[inline]
-        fn ranges_for(&self, _: $crate::range::holding::located::Inside) -> &Positions {
-            &Positions
+        fn ranges_for(
+            &self,
+            _: $crate::range::holding::located::Inside,
+        ) -> &$crate::range::order::Positions {
+            &$crate::range::order::Positions
         }
     };
 }
 pub(super) use over_positions;
 
-/// Typed locks, as places.
+/// A typed lock, as a place.
 macro_rules! places {
-    ($($Lock:ident over $Raw:ident),+) => {$(
-        impl<L: $Raw> located::Located for &$Lock<L> {
+    ($Lock:ident over $Raw:ident) => {
+        places!(@&$Lock<L>, $Lock, $Raw);
+        places!(@Arc<$Lock<L>>, $Lock, $Raw);
+    };
+    (@$Place:ty, $Lock:ident, $Raw:ident) => {
+        impl<L: $Raw> $crate::range::holding::located::Located for $Place {
             type Raw = L;
 
-            over_positions!();
+            $crate::range::holding::over_positions!();
 
-            fn raw_for(&self, _: located::Inside) -> &L {
+            fn raw_for(&self, _: $crate::range::holding::located::Inside) -> &L {
                 $Lock::raw(self)
             }
         }
-
-        impl<L: $Raw> located::Located for Arc<$Lock<L>> {
-            type Raw = L;
-
-            over_positions!();
-
-            fn raw_for(&self, _: located::Inside) -> &L {
-                $Lock::raw(self)
-            }
-        }
-    )+};
+    };
 }
-
-places!(RangeLock over RawOwned, RangeMutex over RawOwnedMutex);
+pub(super) use places;
 
 /// A range held as a whole.
 struct Piece<T> {
@@ -179,7 +198,8 @@ type Pieces<P> = SmallVec<[Piece<TokenAt<P>>; 1]>;
 
 /// What an [`Owner`] holds of a lock by one request, and by what came of it. Dropping it releases all of that.
 ///
-/// Any thread may use it and drop it. From [`By`], or from [`RangeLock::write_owned`] and its kin, which name no owner.
+/// Any thread may use it and drop it. From [`By`], or from
+/// [`RangeLock::write_owned`](crate::range::RangeLock::write_owned) and its kin, which name no owner.
 /// `Holding<&RangeLock>` borrows the lock, and `Holding<Arc<RangeLock>>` keeps it.
 ///
 /// # Cost
@@ -245,7 +265,8 @@ impl<P: Place> Holding<P> {
     /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`], [`Refusal::OtherUpgrade`].
     ///
     /// # Panics
-    /// When the range is reversed; in debug builds, when this owner holds some of `range` in another `Holding`.
+    /// When the range is reversed; in debug builds, when this thread has locked some of `range` for this owner in
+    /// another `Holding`, or for itself.
     #[track_caller]
     pub fn extend(&mut self, range: impl RangeBounds<P::Key>) -> Result<(), Refusal> {
         self.extend_within(range, Wait::Forever)
@@ -294,9 +315,14 @@ impl<P: Place> Holding<P> {
         &self.lock
     }
 
-    /// The words that name what is held, piece by piece.
-    pub(super) fn spans(&self) -> impl Iterator<Item = (Span, Mode)> {
-        self.pieces.iter().map(|piece| (piece.span, piece.mode))
+    /// What is held, piece by piece, in order: of positions each a [`Span`], of keys a
+    /// [`KeyRange`](super::keys::KeyRange). Pieces may touch.
+    pub fn pieces(&self) -> impl Iterator<Item = (P::Piece, Mode)> {
+        self.pieces.iter().map(|piece| {
+            // SAFETY: it is held.
+            let shown = unsafe { self.lock.piece(piece.span) };
+            (shown, piece.mode)
+        })
     }
 
     /// Splits off what it holds of a range that reaches to the end.
@@ -317,11 +343,6 @@ impl<P: Place> Holding<P> {
 
 /// Of locks over positions.
 impl<P: OfPositions> Holding<P> {
-    /// What is held, piece by piece, in order. Pieces may touch.
-    pub fn pieces(&self) -> impl Iterator<Item = (Span, Mode)> {
-        self.spans()
-    }
-
     /// From the first position that is held to the last. `None`: nothing is held.
     #[must_use]
     pub fn span(&self) -> Option<Span> {
@@ -355,13 +376,16 @@ impl<P: Place<Raw: RawOwned>> Holding<P> {
     /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`], [`Refusal::OtherUpgrade`].
     ///
     /// # Panics
-    /// When the range is reversed; in debug builds, when this owner holds some of `range` in another `Holding`.
+    /// When the range is reversed; in debug builds, when this thread has locked some of `range` for this owner in
+    /// another `Holding`, or for itself.
     #[track_caller]
     pub fn convert(&mut self, range: impl RangeBounds<P::Key>, mode: Mode) -> Result<(), Refusal> {
         self.convert_within(range, mode, Wait::Forever)
     }
 
-    /// As [`convert`](Self::convert), but [`Refusal::Busy`] if it would block.
+    /// As [`convert`](Self::convert), but [`Refusal::Busy`] if it would block. A request that is about to hold some of
+    /// `range` or to withdraw counts as a holder if it has not decided after 128 us. A conversion of several parts
+    /// holds those that it has until it meets one that is taken meanwhile.
     ///
     /// # Errors
     /// See there.
@@ -400,7 +424,7 @@ impl<P: Place<Raw: RawOwned>> Holding<P> {
     /// See there.
     ///
     /// # Panics
-    /// In debug builds, when this owner, or this thread, holds some of it in another way.
+    /// In debug builds, when this thread has locked some of it in another way, for this owner or for itself.
     #[track_caller]
     pub fn upgrade(&mut self) -> Result<(), Refusal> {
         self.upgrade_within(Wait::Forever)

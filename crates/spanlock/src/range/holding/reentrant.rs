@@ -10,6 +10,7 @@
 //! ```
 
 use super::located::Leads;
+use super::tasks::Until;
 use super::{By, Holding, Place};
 use crate::range::order::{Order, Ranges};
 use crate::range::owner::Refusal;
@@ -18,6 +19,7 @@ use crate::range::sought::Sought;
 use crate::range::span::Span;
 use prim::clock::Duration;
 use std::fmt;
+use std::future::Future;
 use std::ops::{Range, RangeBounds};
 
 /// What an owner may lock again although it holds it: a range is held until it was unlocked as often as it was locked,
@@ -45,7 +47,7 @@ use std::ops::{Range, RangeBounds};
 /// Where it is known what is held: a [`Holding`] keeps no counts.
 ///
 /// # Cost
-/// That of a [`Holding`], and a search among the ranges that are counted differently. Those behind a new one are moved
+/// A [`Holding`]'s, and a search among the ranges that are counted differently. Those behind a new one are moved
 /// up in memory.
 #[must_use = "the ranges are released when it is dropped"]
 pub struct Reentrant<P: Place> {
@@ -110,7 +112,7 @@ impl Divided {
 }
 
 impl<P: Place<Raw: RawOwned> + Clone> By<'_, P> {
-    /// Nothing yet, of a kind that the owner may lock again and again.
+    /// An empty holding of what the owner may lock again and again.
     pub fn reentrant(&self) -> Reentrant<P> {
         Reentrant {
             holding: self.nothing(),
@@ -133,8 +135,9 @@ impl<P: Place<Raw: RawOwned>> Reentrant<P> {
     /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`], [`Refusal::OtherUpgrade`].
     ///
     /// # Panics
-    /// When the range is reversed; in debug builds, when this owner holds some of it elsewhere. When a comparison of
-    /// keys panics: then nothing more is counted, and what is held besides is released with the rest.
+    /// When the range is reversed; in debug builds, when this thread has locked some of it elsewhere, for itself or for
+    /// this owner. When a comparison of keys panics: then nothing more is counted, and what is held besides is released
+    /// with the rest.
     #[track_caller]
     pub fn lock(&mut self, range: impl RangeBounds<P::Key>, mode: Mode) -> Result<(), Refusal> {
         self.lock_within(range, mode, Wait::Forever)
@@ -290,13 +293,14 @@ impl<P: Place<Raw: RawOwned> + Clone> Reentrant<P> {
     ///
     /// # Panics
     /// See there.
-    pub async fn lock_async(
+    #[track_caller]
+    pub fn lock_async(
         &mut self,
         range: impl RangeBounds<P::Key>,
         mode: Mode,
-    ) -> Result<(), Refusal> {
+    ) -> impl Future<Output = Result<(), Refusal>> {
         let sought = self.holding.place().ranges().sought(&range);
-        self.lock_soon(sought, mode, Wait::Forever).await
+        self.lock_soon(sought, mode, Until::new(Wait::Forever))
     }
 
     /// As [`lock_async`](Self::lock_async), but [`Refusal::Busy`] after `timeout`.
@@ -306,30 +310,31 @@ impl<P: Place<Raw: RawOwned> + Clone> Reentrant<P> {
     ///
     /// # Panics
     /// When the range is reversed.
-    pub async fn try_lock_async_for(
+    #[track_caller]
+    pub fn try_lock_async_for(
         &mut self,
         range: impl RangeBounds<P::Key>,
         mode: Mode,
         timeout: Duration,
-    ) -> Result<(), Refusal> {
-        let wait = Wait::at_most(timeout);
+    ) -> impl Future<Output = Result<(), Refusal>> {
+        let until = Until::new(Wait::at_most(timeout));
         let sought = self.holding.place().ranges().sought(&range);
-        self.lock_soon(sought, mode, wait).await
+        self.lock_soon(sought, mode, until)
     }
 
     async fn lock_soon(
         &mut self,
         sought: Option<Sought>,
         mode: Mode,
-        wait: Wait,
+        until: Until,
     ) -> Result<(), Refusal> {
         let Some(sought) = sought else {
             return Ok(());
         };
         let divided = self.divided(sought.span());
         match mode {
-            Mode::Exclusive => self.holding.extend_soon(Some(sought), wait).await?,
-            Mode::Shared => self.holding.share_more_soon(sought, wait).await?,
+            Mode::Exclusive => self.holding.extend_soon(Some(sought), until).await?,
+            Mode::Shared => self.holding.share_more_soon(sought, until).await?,
         }
         self.count(divided, mode);
         Ok(())

@@ -4,8 +4,8 @@
 //! and so are the ranges of each. So such calls do not deadlock with each other, nor with those that ask one of the
 //! locks.
 
-use super::by::OfOwner;
-use super::tasks::{All, Wanted, acquire_all};
+use super::by::OwnerRanges;
+use super::tasks::{All, Until, Wanted, acquire_all};
 use super::{Gained, Holding, Pieces, Place};
 use crate::range::many::Several;
 use crate::range::owner::Refusal;
@@ -19,10 +19,10 @@ pub(in crate::range) fn lock_all<P: Place, R: RangeBounds<P::Key>>(
     ranges: Vec<Vec<(R, Mode)>>,
     wait: Wait,
 ) -> Result<Vec<Holding<P>>, Refusal> {
-    let mut all = OfTables(Vec::new());
+    let mut all = TableRanges(Vec::new());
     // No closure: it would be the caller.
     for (holding, ranges) in holdings.iter().zip(ranges) {
-        all.0.push(OfOwner::new(holding, ranges));
+        all.0.push(OwnerRanges::new(holding, ranges));
     }
     let held = all.acquire_all(wait)?.ok_or(Refusal::Busy)?;
     let gained = held
@@ -38,7 +38,7 @@ pub(in crate::range) fn lock_all<P: Place, R: RangeBounds<P::Key>>(
     Ok(holdings)
 }
 
-/// The same for a task.
+/// As [`lock_all`], for a task.
 #[track_caller]
 pub(in crate::range) fn lock_all_soon<P: Place + Clone, R: RangeBounds<P::Key>>(
     holdings: Vec<Holding<P>>,
@@ -48,43 +48,53 @@ pub(in crate::range) fn lock_all_soon<P: Place + Clone, R: RangeBounds<P::Key>>(
     let mut wanted: Vec<Wanted> = Vec::new();
     // No closure: it would be the caller.
     for (at, (holding, ranges)) in holdings.iter().zip(ranges).enumerate() {
-        let of_table = OfOwner::new(holding, ranges).wanted;
+        let of_table = OwnerRanges::new(holding, ranges).wanted;
         wanted.extend(
             of_table
                 .into_iter()
                 .map(|(sought, mode)| (at, sought, mode)),
         );
     }
-    acquire_all(All::from_vec(holdings), wanted, wait)
+    acquire_all(All::from_vec(holdings), wanted, Until::new(wait))
 }
 
 /// The ranges of each lock.
-struct OfTables<'a, P: Place>(Vec<OfOwner<'a, P>>);
+struct TableRanges<'a, P: Place>(Vec<OwnerRanges<'a, P>>);
 
-impl<'a, P: Place> Several for OfTables<'a, P> {
-    type Held = (usize, Gained<'a, P>);
+impl<'a, P: Place> Several for TableRanges<'a, P> {
+    type Hold = (usize, Gained<'a, P>);
     type Refusal = Refusal;
 
     fn count(&self) -> usize {
         self.0.iter().map(Several::count).sum()
     }
 
+    fn is_taken(&self, at: usize) -> bool {
+        let (table, at) = self.place(at);
+        self.0[table].is_taken(at)
+    }
+
     #[track_caller]
     fn acquire(
         &self,
-        mut at: usize,
+        at: usize,
         wait: Wait,
-        _: Option<&Self::Held>,
-    ) -> Result<Option<Self::Held>, Refusal> {
+        _: Option<&Self::Hold>,
+    ) -> Result<Option<Self::Hold>, Refusal> {
+        let (table, at) = self.place(at);
+        let gained = self.0[table].acquire(at, wait, None)?;
+        Ok(gained.map(|gained| (table, gained)))
+    }
+}
+
+impl<P: Place> TableRanges<'_, P> {
+    /// The table of one of them, and its number there.
+    fn place(&self, mut at: usize) -> (usize, usize) {
         for (table, ranges) in self.0.iter().enumerate() {
-            if let Some(further) = at.checked_sub(ranges.count()) {
-                at = further;
-                continue;
+            match at.checked_sub(ranges.count()) {
+                Some(further) => at = further,
+                None => return (table, at),
             }
-            return match ranges.acquire(at, wait, None)? {
-                Some(gained) => Ok(Some((table, gained))),
-                None => Ok(None),
-            };
         }
         unreachable!("there are so many")
     }

@@ -1,8 +1,7 @@
 //! How a lock over keys is made: with a comparator, and with another policy.
 
 use super::index::KeyIndex;
-use super::order::{Contained, KeyOrder};
-use super::shown::Show;
+use super::order::{Contained, KeyOrder, Show};
 use super::{Compare, Key, KeyRangeLock, Natural};
 use crate::deadlock::Deadlocks;
 use crate::range::list::skip::levels::Levels;

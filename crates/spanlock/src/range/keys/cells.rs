@@ -18,44 +18,18 @@
 //!
 //! # Edges
 //!
-//! - **last-use**: Release by dropping a use, Acquire by whoever finds that its own is the only one left: the others
-//!   have read the keys before the next ones are written.
 //! - **own-keys**: the queue has a use of the keys of a task that waits, and so compares them whatever becomes of the
 //!   future.
 
-use super::order::contained;
 use super::{Compare, Key};
+use crate::range::named::{Functions, Header, Named, SECOND};
 use crate::range::span::Span;
-use prim::atomic::{AtomicU32, Ordering, fence};
 use prim::cell::UnsafeCell;
-use prim::track::Track;
 use std::any::TypeId;
 use std::borrow::Borrow;
-use std::cell::{self, RefCell};
 use std::cmp;
-use std::fmt;
 use std::ops::{Bound, RangeBounds};
 use std::ptr::{self, NonNull};
-
-/// What cells of all types begin with.
-#[repr(C, align(16))] // Room for a mark in the address.
-struct Header {
-    uses: AtomicU32,
-    /// Whether its first use waits for a node, which takes it over. Only the thread that asks for the range uses this,
-    /// before others know the cell.
-    is_offered: cell::Cell<bool>,
-    functions: &'static Functions,
-    _track: Track,
-}
-
-/// What depends on the type of the keys.
-struct Functions {
-    id: fn() -> TypeId,
-    /// Frees the cell, which has no users.
-    free: unsafe fn(NonNull<Header>),
-    /// Whether its keys are small enough to be kept for the next ones.
-    is_small: unsafe fn(NonNull<Header>) -> bool,
-}
 
 /// The keys of a range.
 #[repr(C)]
@@ -140,44 +114,7 @@ impl<K: ?Sized + Key> Cell<K> {
 /// The largest key whose memory stays with its cell, in bytes.
 const LARGEST_KEPT: usize = 256;
 
-/// A use of a cell.
-pub(crate) struct Keys(NonNull<Header>);
-
-// SAFETY: keys may be sent and shared, by `Key`. They are written only by who is the only user.
-unsafe impl Send for Keys {}
-// SAFETY: the same.
-unsafe impl Sync for Keys {}
-
-impl Clone for Keys {
-    #[inline]
-    fn clone(&self) -> Self {
-        // Relaxed: who counts has a use, or a pin under which the node keeps its own.
-        self.header().uses.fetch_add(1, Ordering::Relaxed);
-        Self(self.0)
-    }
-}
-
-impl Drop for Keys {
-    #[inline]
-    fn drop(&mut self) {
-        // Release: what this user did with the keys comes before they are freed.
-        let order = prim::order!("last-use", Ordering::Release); // [last-use]
-        if self.header().uses.fetch_sub(1, order) == 1 {
-            fence(Ordering::Acquire);
-            let (free, cell) = (self.header().functions.free, self.0);
-            // Foreign code: a panic of it is nobody's. The memory is freed all the same.
-            // SAFETY: its functions are of its type, and this was the last use.
-            contained((), || unsafe { free(cell) });
-        }
-    }
-}
-
-impl Keys {
-    fn header(&self) -> &Header {
-        // SAFETY: this use keeps it.
-        unsafe { self.0.as_ref() }
-    }
-
+impl Named {
     /// The range that a program writes, if it is not empty. `spares` are the running thread's.
     ///
     /// # Errors
@@ -241,105 +178,35 @@ impl Keys {
 
     /// A cell that `write` has written.
     fn write<K: ?Sized + Key>(spare: Option<Self>, write: impl FnOnce(&mut Ends<K>)) -> Self {
-        let keys = match spare {
-            Some(spare) if (spare.header().functions.id)() == TypeId::of::<Cell<K>>() => spare,
+        let named = match spare {
+            Some(spare) if spare.is_of(TypeId::of::<Cell<K>>()) => spare,
             _ => Self::new::<K>(),
         };
         // SAFETY: it is such a cell.
-        let cell = unsafe { keys.0.cast::<Cell<K>>().as_ref() };
+        let cell = unsafe { named.as_raw().cast::<Cell<K>>().as_ref() };
         cell.ends.with_mut(|ends| {
             // SAFETY: a fresh or a spare cell has no other user.
             write(unsafe { &mut *ends });
         });
-        keys
+        named
     }
 
     #[cold] // A thread's first ranges, and those of which it keeps the keys elsewhere.
     fn new<K: ?Sized + Key>() -> Self {
         let cell: Box<Cell<K>> = Box::new(Cell {
-            header: Header {
-                uses: AtomicU32::new(1),
-                is_offered: cell::Cell::new(false),
-                functions: Cell::<K>::FUNCTIONS,
-                _track: Track::new(),
-            },
+            header: Header::new(Cell::<K>::FUNCTIONS),
             ends: UnsafeCell::new(Ends {
                 is_point: false,
                 sides: [Side::BeforeAll, Side::BehindAll],
                 keys: [None, None],
             }),
         });
-        Self(NonNull::from(Box::leak(cell)).cast())
-    }
-
-    /// The range between its ends.
-    #[inline]
-    pub(in crate::range) fn span(&self) -> Span {
-        let address = self.0.as_ptr().expose_provenance() as u64;
-        Span::named(address, address | SECOND)
-    }
-
-    /// The range between its ends. The node of the request for it takes this use over, so that nothing is counted.
-    #[inline]
-    pub(in crate::range) fn offer(self) -> Span {
-        let span = self.span();
-        self.header().is_offered.set(true);
-        std::mem::forget(self);
-        span
-    }
-
-    /// The use that was [offered](Self::offer), or another one of that cell.
-    ///
-    /// # Safety
-    /// The span is a cell's, which is in use, or was offered by this thread.
-    #[inline]
-    pub(super) unsafe fn take(span: Span) -> Self {
-        let header = ptr::with_exposed_provenance_mut::<Header>(span.start() as usize);
-        // SAFETY: the name of an end is the address of its cell, with a mark.
-        let keys = Self(unsafe { NonNull::new_unchecked(header) });
-        if !keys.header().is_offered.take() {
-            // Relaxed: as by `clone`.
-            keys.header().uses.fetch_add(1, Ordering::Relaxed);
-        }
-        keys
-    }
-
-    /// The cell whose ends are those of the span, if it is one.
-    ///
-    /// # Safety
-    /// The span names ends of cells that are in use.
-    #[inline]
-    pub(super) unsafe fn whole(span: Span) -> Option<Self> {
-        (span.start() & SECOND == 0 && span.start() | SECOND == span.last()).then(|| {
-            let header = ptr::with_exposed_provenance_mut::<Header>(span.start() as usize);
-            // SAFETY: the name of an end is the address of its cell, with a mark.
-            let header = unsafe { NonNull::new_unchecked(header) };
-            // SAFETY: it is in use, as the caller promises.
-            unsafe { header.as_ref() }
-                .uses
-                .fetch_add(1, Ordering::Relaxed);
-            Self(header)
-        })
-    }
-
-    /// Whether this is the only use.
-    fn is_only_use(&self) -> bool {
-        // [last-use] Acquire: what the other users did comes before the next keys are written.
-        self.header()
-            .uses
-            .load(prim::order!("last-use", Ordering::Acquire))
-            == 1
+        let cell = NonNull::from(Box::leak(cell)).cast();
+        // SAFETY: it comes from a box, the functions are of its type, and keys may be sent and shared, by `Key`. They
+        // are written by `write`.
+        unsafe { Self::from_raw(cell) }
     }
 }
-
-impl fmt::Debug for Keys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Keys")
-    }
-}
-
-/// Marks the name of a cell's second end.
-const SECOND: u64 = 1;
 
 /// The cell of an end, and which of its ends it is.
 ///
@@ -377,51 +244,21 @@ pub(super) unsafe fn with_ends<K: ?Sized + Key, R>(
     })
 }
 
-/// Whether a span is one key.
+/// The key that a span is, if it is one.
 ///
 /// # Safety
-/// As [`with_ends`].
+/// As [`with_ends`]; the result is used as long as the cells are.
 #[inline]
-pub(super) unsafe fn is_point<K: ?Sized + Key>(span: Span) -> bool {
+pub(super) unsafe fn point_of<'a, K: ?Sized + Key>(span: Span) -> Option<&'a K> {
+    if span.start() | SECOND != span.last() {
+        return None;
+    }
     // SAFETY: the caller's promise.
     let (cell, _) = unsafe { cell_of::<K>(span.start()) };
-    let is_whole = span.start() | SECOND == span.last();
-    // SAFETY: keys are written only by who is the only user of their cell.
-    is_whole && cell.ends.with(|ends| unsafe { (*ends).is_point })
-}
-
-/// The cells that a thread keeps for its next requests.
-#[derive(Default)]
-pub(in crate::range) struct Spares(RefCell<Vec<Keys>>);
-
-impl Spares {
-    /// At most so many.
-    const MOST: usize = 16;
-
-    pub(super) fn take(&self) -> Option<Keys> {
-        self.0.borrow_mut().pop()
-    }
-
-    /// Takes over what is not used any more, if that was the last use.
-    #[inline]
-    pub(super) fn put(&self, keys: Keys) {
-        if !keys.is_only_use() {
-            return;
-        }
-        let is_small = keys.header().functions.is_small;
-        // Foreign code: what cannot be asked is not kept.
-        // SAFETY: its functions are of its type.
-        if contained(false, || unsafe { is_small(keys.0) }) {
-            let mut spares = self.0.borrow_mut();
-            if spares.len() < Self::MOST {
-                spares.push(keys);
-            }
-            // Else it is freed when the borrow is over: that is foreign code.
-        }
-    }
-
-    /// Frees all. That is foreign code.
-    pub(in crate::range) fn clear(&self) {
-        drop(self.0.take());
-    }
+    cell.ends.with(|ends| {
+        // SAFETY: keys are written only by who is the only user of their cell.
+        let ends: &'a Ends<K> = unsafe { &*ends };
+        let key = ends.keys[0].as_ref().filter(|_| ends.is_point);
+        key.map(Borrow::borrow)
+    })
 }

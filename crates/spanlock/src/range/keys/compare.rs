@@ -26,6 +26,7 @@ impl<K: ?Sized> Key for K where
 ///
 /// It is called while a lock is searched, often, and by any thread that locks or releases. So it should be short, must
 /// not block for long, and must not use any range lock: this one may hang, and any may panic, also in release builds.
+/// To drop the last reference to a lock is to use it.
 ///
 /// Closures are comparators, and [`Natural`] is the order of [`Ord`].
 pub trait Compare<K: ?Sized>: Send + Sync + 'static {

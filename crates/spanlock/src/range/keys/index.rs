@@ -2,8 +2,8 @@
 //!
 //! Positions are subtracted, to find how far before a writer a reader may start that reaches into its range. Keys have
 //! no difference. So the index counts the *scans*: the shared ranges of more than one key that are held or asked for.
-//! While there are none, a writer begins its walk at a start hint, as in a [skip list](crate::range::skip). Else it
-//! begins at the head.
+//! While there are none, a writer begins its walk at a start hint, as in a [skip list](crate::range::skip), and its
+//! insertion decides, as in a list without readers. Else it begins at the head, and validates.
 //!
 //! # Edges
 //!
@@ -12,16 +12,17 @@
 //! - **scan-over**: Release by uncounting a scan, Acquire by the look at the count: what was read in the scan comes
 //!   before what is written by a writer that does not pass its place.
 
-use super::cells::Keys;
-use super::order::{KeyOrder, contained};
+use super::order::KeyOrder;
 use super::{Compare, Key};
 use crate::range::inspect::Request;
-use crate::range::list::keyed::KeyNode;
+use crate::range::list::naming::NamingNode;
+use crate::range::list::node::Announced;
+use crate::range::list::skip::StartHints;
 use crate::range::list::skip::levels::Levels;
-use crate::range::list::skip::{Announced, StartHints};
 use crate::range::list::{Index, Node};
-use crate::range::order::{Order, Ranges};
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
+use crate::range::named::{Named, contained};
+use crate::range::order::{Order, Ranges, Relation};
 use crate::range::sought::Sought;
 use crate::range::span::Span;
 use crate::range::thread::{self, Pin, ThreadRecord};
@@ -64,10 +65,10 @@ impl<K: ?Sized + Key, C: Compare<K>> KeyIndex<K, C> {
 impl<K: ?Sized + Key, C: Compare<K>> Index for KeyIndex<K, C> {}
 
 impl<K: ?Sized + Key, C: Compare<K>> StartHints for KeyIndex<K, C> {
-    const KEYED: bool = true;
+    const NAMING: bool = true;
 
     type Order = KeyOrder<K, C>;
-    type Kept = RefCell<Vec<Keys>>;
+    type Noted = RefCell<Vec<Named>>;
 
     #[inline]
     fn order(&self) -> &KeyOrder<K, C> {
@@ -76,19 +77,19 @@ impl<K: ?Sized + Key, C: Compare<K>> StartHints for KeyIndex<K, C> {
 
     #[inline]
     fn take_node(&self, record: &ThreadRecord) -> NonNull<Node> {
-        unannounced(record.take_key_node(self.levels.draw(record)))
+        unannounced(record.take_naming_node(self.levels.draw(record)))
     }
 
     #[inline]
     fn take_plain_node(&self, record: &ThreadRecord) -> NonNull<Node> {
-        unannounced(record.take_key_node(0))
+        unannounced(record.take_naming_node(0))
     }
 
     /// Its tower stays empty: where the list is, no level is worth the upkeep.
     #[inline]
     fn make_plain(&self, node: NonNull<Node>) -> bool {
         // SAFETY: nodes of this index bear keys, and the caller has this one.
-        let node = unsafe { KeyNode::of(node) };
+        let node = unsafe { NamingNode::of(node) };
         // [plain-node]
         if prim::intact!("plain-node") {
             // SAFETY: no other thread knows it, as the caller promises.
@@ -100,21 +101,21 @@ impl<K: ?Sized + Key, C: Compare<K>> StartHints for KeyIndex<K, C> {
     #[inline]
     fn bear(&self, node: NonNull<Node>, span: Span) {
         // SAFETY: who asks for the span has a use of its cell, or has offered it, or a node of this thread has it.
-        let keys = unsafe { Keys::take(span) };
+        let keys = unsafe { Named::take(span) };
         // SAFETY: nodes of this index bear keys.
-        let node = unsafe { KeyNode::of(node) };
+        let node = unsafe { NamingNode::of(node) };
         // SAFETY: no other thread knows it.
-        let last = unsafe { node.set_keys(Some(keys)) };
+        let last = unsafe { node.set_named(Some(keys)) };
         if let Some(last) = last {
-            thread::with_record(|record| record.list.keys().put(last));
+            thread::with_record(|record| record.parts.spares.put(last));
         }
     }
 
-    fn keep(&self, kept: &Self::Kept, node: NonNull<Node>) {
+    fn keep(&self, kept: &Self::Noted, node: NonNull<Node>) {
         // SAFETY: nodes of this index bear keys.
-        let node = unsafe { KeyNode::of(node) };
+        let node = unsafe { NamingNode::of(node) };
         // SAFETY: a walk has reached it.
-        let keys = unsafe { node.keys() };
+        let keys = unsafe { node.named() };
         kept.borrow_mut().extend(keys);
     }
 
@@ -125,6 +126,12 @@ impl<K: ?Sized + Key, C: Compare<K>> StartHints for KeyIndex<K, C> {
 
     fn describe(&self, span: Span) -> Option<String> {
         Some(self.order.describe(span))
+    }
+
+    #[inline]
+    fn shares_points_alone(&self) -> bool {
+        // [scan-counted]
+        !self.has_scans() || !prim::intact!("scan-counted")
     }
 
     fn start_hint<'a>(&'a self, pin: &'a Pin, request: &Request) -> Option<&'a Node> {
@@ -140,9 +147,9 @@ impl<K: ?Sized + Key, C: Compare<K>> StartHints for KeyIndex<K, C> {
         // A search that stops early finds a hint that is further away. So a panic stops it.
         let is_before = |node: &Node| {
             let theirs = node.request(node.load());
-            contained(false, || {
-                self.order.starts_before(theirs.span, request.span)
-                    && !self.order.conflict(&theirs, request)
+            contained(false, || match request.mode {
+                Mode::Exclusive => self.order.is_behind(request.span, theirs.span),
+                Mode::Shared => self.order.relation(&theirs, request) == Relation::Earlier,
             })
         };
         self.levels.last_before(pin, is_before)
@@ -162,7 +169,7 @@ impl<K: ?Sized + Key, C: Compare<K>> StartHints for KeyIndex<K, C> {
             return;
         }
         // SAFETY: nodes of this index bear keys, and the caller has this one.
-        let announced = unsafe { KeyNode::of(node) }.announced();
+        let announced = unsafe { NamingNode::of(node) }.announced();
         let at = thread::with_record(|record| record.thread() as usize % COUNTS);
         announced.set(Announced(at as u32 + 1));
         // [scan-counted] Relaxed: a writer looks after its fence, or after it has found a node within the range.
@@ -172,12 +179,12 @@ impl<K: ?Sized + Key, C: Compare<K>> StartHints for KeyIndex<K, C> {
     #[inline]
     fn announced(&self, node: NonNull<Node>) -> Announced {
         // SAFETY: nodes of this index bear keys, and the caller has this one.
-        let node = unsafe { KeyNode::of(node) };
+        let node = unsafe { NamingNode::of(node) };
         // [key-life] In the mutant, the keys go to the next request as soon as the range is released.
         if !prim::intact!("key-life") {
             // SAFETY: as above. That other threads may compare the keys is what is wrong.
-            if let Some(keys) = unsafe { node.set_keys(None) } {
-                thread::with_record(|record| record.list.keys().put(keys));
+            if let Some(keys) = unsafe { node.set_named(None) } {
+                thread::with_record(|record| record.parts.spares.put(keys));
             }
         }
         node.announced().replace(Announced::NOTHING)
@@ -206,7 +213,7 @@ impl<K: ?Sized + Key, C: Compare<K>> StartHints for KeyIndex<K, C> {
 #[inline]
 fn unannounced(node: NonNull<Node>) -> NonNull<Node> {
     // SAFETY: nodes of this index bear keys, and this one is the running thread's.
-    let announced = unsafe { KeyNode::of(node) }.announced();
+    let announced = unsafe { NamingNode::of(node) }.announced();
     announced.set(Announced::NOTHING);
     node
 }

@@ -2,9 +2,12 @@
 
 use super::OverKeys;
 use super::{Compare, Key, KeyRange, KeyRangeLock};
+use crate::range::id::OwnerId;
 use crate::range::inspect::Request;
-use crate::range::owner::OwnerId;
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
+use crate::range::order::{Order, Ranges};
+use std::fmt;
+use std::ops::RangeBounds;
 
 /// A request: a range of keys, a mode, and who holds the range or asks for it.
 #[derive(Debug, Clone)]
@@ -31,6 +34,13 @@ impl<K: ?Sized + Key> KeyRequest<K> {
     }
 }
 
+impl<K: ?Sized + Key> fmt::Display for KeyRequest<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mode = self.mode.word();
+        write!(f, "{}: {} {mode}", self.owner, self.range)
+    }
+}
+
 /// A sleeping request, and what it sleeps behind.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -51,6 +61,24 @@ pub struct KeySnapshot<K: ?Sized + Key> {
     pub waiters: Vec<WaitingForKeys<K>>,
 }
 
+/// As [`Snapshot`](crate::range::inspect::Snapshot) is printed.
+impl<K: ?Sized + Key> fmt::Display for KeySnapshot<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "held by {}", self.holders.len())?;
+        for holder in &self.holders {
+            writeln!(f, "  {holder}")?;
+        }
+        writeln!(f, "awaited by {}", self.waiters.len())?;
+        for WaitingForKeys { request, behind } in &self.waiters {
+            match behind {
+                Some(behind) => writeln!(f, "  {request}, behind {behind}")?,
+                None => writeln!(f, "  {request}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
     /// The requests that hold keys and those that wait, to find a hang. Copies their keys.
     ///
@@ -68,5 +96,41 @@ impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
             waiters.push(WaitingForKeys { request, behind });
         });
         KeySnapshot { holders, waiters }
+    }
+
+    /// Who holds some of a range, in order of range start. Copies their keys, and nobody else's.
+    ///
+    /// Other threads go on meanwhile: holders that come or go may be in it or not.
+    ///
+    /// ```
+    /// use spanlock::range::Owner;
+    /// use spanlock::range::keys::{KeyRangeLock, between, point};
+    ///
+    /// let (table, client) = (KeyRangeLock::<[u8]>::new(), Owner::new());
+    /// let held = table.by(&client).write(between(b"a", b"c"))?;
+    /// let others = table.by(&Owner::new()).read(point(b"d"))?;
+    /// let in_the_way = table.holders_in(point(b"b"));
+    /// assert_eq!(in_the_way.len(), 1);
+    /// assert_eq!(in_the_way[0].owner, client.id());
+    /// # drop((held, others));
+    /// # Ok::<(), spanlock::range::Refusal>(())
+    /// ```
+    ///
+    /// # Panics
+    /// When the range is reversed, or a comparison panics.
+    #[must_use]
+    pub fn holders_in(&self, range: impl RangeBounds<K>) -> Vec<KeyRequest<K>> {
+        let order = self.order();
+        let mut holders = Vec::new();
+        let Some(sought) = order.sought(&range) else {
+            return holders;
+        };
+        self.raw.keys().each_holder(|_, request| {
+            if order.overlap(request.span, sought.span()) {
+                // SAFETY: a walk has reached the node that bears the keys.
+                holders.push(unsafe { KeyRequest::of(request) });
+            }
+        });
+        holders
     }
 }

@@ -4,14 +4,14 @@ use super::OverKeys;
 use super::index::KeyIndex;
 use super::order::KeyOrder;
 use super::{Builder, Compare, Key, Natural};
-use crate::range::guard::{Guards, Held, ReadGuard, WriteGuard};
+use crate::range::Limited;
+use crate::range::guard::{Guards, HeldToken, ReadGuard, WriteGuard};
 use crate::range::list::{RawList, SharedExclusive};
 use crate::range::many::{self, AcquireMode, Exclusive, Shared};
 use crate::range::methods::{granted, many_ranges, one_range};
 use crate::range::order::Ranges;
 use crate::range::raw::{Ask, Wait};
 use crate::range::sought::Sought;
-use crate::range::{Instrumented, Limited, LockStats};
 use prim::clock::{Duration, Instant};
 use std::fmt;
 use std::marker::PhantomData;
@@ -125,7 +125,7 @@ impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
         Self { raw, keys }
     }
 
-    /// The same lock, of which all owners together may hold or await so many ranges: see [`Limited`].
+    /// Makes it a lock of which all owners together may hold or await `limit` ranges: see [`Limited`].
     ///
     /// ```
     /// use spanlock::range::keys::{KeyRangeLock, point};
@@ -144,20 +144,6 @@ impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
         KeyRangeLock::from_raw(Limited::new(self.raw, limit))
     }
 
-    /// The same lock, which counts what it does: see [`Instrumented`].
-    ///
-    /// ```
-    /// use spanlock::range::keys::{KeyRangeLock, point};
-    ///
-    /// let table = KeyRangeLock::<str>::new().instrumented();
-    /// drop(table.write(point("a")));
-    /// assert_eq!(table.stats().exclusive.acquired, 1);
-    /// ```
-    #[must_use]
-    pub fn instrumented(self) -> KeyRangeLock<K, C, Instrumented<L>> {
-        KeyRangeLock::from_raw(Instrumented::new(self.raw))
-    }
-
     /// How its ranges compare.
     pub(super) fn order(&self) -> &KeyOrder<K, C> {
         self.raw.keys().order()
@@ -168,15 +154,12 @@ impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
         &self,
         range: &impl RangeBounds<K>,
         wait: Wait,
-    ) -> Option<Held<'_, L>> {
+    ) -> Option<HeldToken<'_, L>> {
         let token = match self.order().sought(range) {
-            Some(sought) if L::ASKS_ONCE => {
-                Some(M::acquire(&self.raw, Ask::new(sought.offer(), wait))?)
-            }
-            Some(sought) => Some(M::acquire(&self.raw, Ask::new(sought.span(), wait))?),
+            Some(sought) => Some(M::acquire(&self.raw, Ask::new(sought.offer(), wait))?),
             None => None,
         };
-        Some(Held::new(&self.raw, token))
+        Some(HeldToken::new(&self.raw, token))
     }
 
     #[track_caller]
@@ -251,7 +234,7 @@ impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
         &'a self,
         ranges: impl IntoIterator<Item = R>,
         wait: Wait,
-        guard: impl FnMut(Held<'a, L>) -> G,
+        guard: impl FnMut(HeldToken<'a, L>) -> G,
     ) -> Option<Guards<G>> {
         let order = self.order();
         let mut all = Vec::new();
@@ -271,14 +254,6 @@ impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, Limit
     #[must_use]
     pub fn held_or_awaited(&self) -> usize {
         self.raw.held_or_awaited()
-    }
-}
-
-impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, Instrumented<L>> {
-    /// The counts so far. Taken one by one while others go on counting.
-    #[must_use]
-    pub fn stats(&self) -> LockStats {
-        self.raw.stats()
     }
 }
 

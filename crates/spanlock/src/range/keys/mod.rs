@@ -13,7 +13,6 @@
 //! | `over.rs` | what counts or limits a list of keys |
 //! | `owned.rs` | what owners hold |
 //! | `range.rs` | ranges of keys as people read them |
-//! | `shown.rs` | ranges in reports |
 //! | `space.rs` | many tables |
 //!
 //! The lists are those of [`list`](super::list), and the waiting is the same.
@@ -29,9 +28,9 @@ mod order;
 mod over;
 mod owned;
 mod range;
-mod shown;
 mod space;
 
+pub use super::shown::ShownKeys;
 pub use builder::Builder;
 pub use compare::{Compare, Key, Natural, Prefix, between, point, prefix};
 pub use index::KeyIndex;
@@ -40,5 +39,4 @@ pub use lock::{KeyRangeLock, RawKeys};
 pub use over::OverKeys;
 pub use owned::OfKeys;
 pub use range::KeyRange;
-pub use shown::ShownKeys;
 pub use space::{KeySpace, Table, TableHoldings};

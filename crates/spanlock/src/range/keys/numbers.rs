@@ -65,6 +65,10 @@ unsafe impl<L: OverKeys<u64, Natural>> RawRangeMutex for KeyRangeLock<u64, Natur
         unsafe { self.raw.unlock(token) };
     }
 
+    fn is_taken(&self, span: Span, mode: Mode) -> bool {
+        self.raw.is_taken(self.keys_of(span).span(), mode)
+    }
+
     unsafe fn span_of(&self, token: &Token) -> Option<Span> {
         // SAFETY: it is held, as the caller promises.
         let named = unsafe { token.span() };

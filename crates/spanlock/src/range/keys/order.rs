@@ -1,14 +1,11 @@
 //! How ranges of keys compare: end by end, each by one comparison of keys at most.
-//!
-//! # Edges
-//!
-//! - **innocent**: where a thread compares for others, a panic of the comparison is no answer, and not its own.
 
-use super::cells::{self, End, Keys, is_point, with_ends};
-use super::shown::{Show, ShownKeys};
+use super::cells::{self, End, Side, point_of, with_ends};
 use super::{Compare, Key};
 use crate::range::inspect::Request;
+use crate::range::named::{Named, contained};
 use crate::range::order::{Order, Ranges, Relation};
+use crate::range::shown::ShownKeys;
 use crate::range::sought::Sought;
 use crate::range::span::Span;
 use crate::range::thread;
@@ -17,7 +14,18 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// How a key is printed.
+pub(super) type Show<K> = fn(&K, &mut fmt::Formatter<'_>) -> fmt::Result;
+
+/// A key with its format.
+struct By<'k, K: ?Sized>(&'k K, Show<K>);
+
+impl<K: ?Sized> fmt::Display for By<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (self.1)(self.0, f)
+    }
+}
 
 /// The order of a lock's ranges. All spans that it compares name ends of cells that are in use, or that a node bears
 /// which the running thread has reached by a walk that goes on.
@@ -47,11 +55,17 @@ impl<K: ?Sized + Key, C: Compare<K>> KeyOrder<K, C> {
         self.compare(one, other) == Ordering::Less
     }
 
+    /// The key that a span is, if it is one.
+    #[inline]
+    fn point_of(&self, span: Span) -> Option<&K> {
+        // SAFETY: as for `compare`.
+        unsafe { point_of::<K>(span) }
+    }
+
     /// Whether a span is one key.
     #[inline]
     pub(super) fn is_point(&self, span: Span) -> bool {
-        // SAFETY: as for `compare`.
-        unsafe { is_point::<K>(span) }
+        self.point_of(span).is_some()
     }
 
     fn min(&self, one: u64, other: u64) -> u64 {
@@ -84,6 +98,9 @@ impl<K: ?Sized + Key, C: Compare<K>> Order for KeyOrder<K, C> {
 
     #[inline]
     fn is_behind(&self, one: Span, other: Span) -> bool {
+        if let (Some(key), Some(other)) = (self.point_of(one), self.point_of(other)) {
+            return self.by.compare(other, key) == Ordering::Less;
+        }
         !self.is_before(one.start(), other.last())
     }
 
@@ -91,13 +108,12 @@ impl<K: ?Sized + Key, C: Compare<K>> Order for KeyOrder<K, C> {
         !self.is_before(other.start(), one.start()) && !self.is_before(one.last(), other.last())
     }
 
-    fn hull(&self, one: Span, other: Span) -> Span {
-        let first = self.min(one.start(), other.start());
-        Span::named(first, self.max(one.last(), other.last()))
-    }
-
     fn shown(&self, span: Span) -> Option<ShownKeys> {
-        let shown = |from: End<'_, K>, to: End<'_, K>| ShownKeys::between(from, to, self.show);
+        let shown = |from: End<'_, K>, to: End<'_, K>| {
+            let mark = |end: &End<'_, K>, mark| if end.0 == Side::After { mark } else { "" };
+            let [first, last] = [from.1, to.1].map(|key| key.map(|key| By(key, self.show)));
+            ShownKeys::between([(mark(&from, ">"), first), (mark(&to, "="), last)])
+        };
         // SAFETY: the span names ends of cells that are in use, as the type's documentation says.
         Some(unsafe { with_ends(span.start(), span.last(), shown) })
     }
@@ -106,8 +122,8 @@ impl<K: ?Sized + Key, C: Compare<K>> Order for KeyOrder<K, C> {
     #[inline]
     fn relation(&self, other: &Request, mine: &Request) -> Relation {
         let (theirs, ours) = (other.span, mine.span);
-        if self.is_point(theirs) && self.is_point(ours) {
-            return match self.compare(theirs.start(), ours.start()) {
+        if let (Some(one), Some(key)) = (self.point_of(theirs), self.point_of(ours)) {
+            return match self.by.compare(one, key) {
                 Ordering::Less => Relation::Earlier,
                 Ordering::Equal if other.mode.conflicts(mine.mode) => Relation::Conflict,
                 Ordering::Equal | Ordering::Greater => Relation::Later,
@@ -137,10 +153,10 @@ impl<K: ?Sized + Key, C: Compare<K>> Ranges<K> for KeyOrder<K, C> {
     #[inline]
     #[track_caller]
     fn sought(&self, range: &impl RangeBounds<K>) -> Option<Sought> {
-        let found = Keys::of(range, &self.by, spare());
+        let found = Named::of(range, &self.by, spare());
         // No closure: it would be the caller.
         match found {
-            Ok(Some(keys)) => Some(Sought::keys(keys)),
+            Ok(Some(keys)) => Some(Sought::named(keys)),
             Ok(None) => None,
             Err(keys) => panic!(
                 "range {} is reversed: expected its start not to be after its end",
@@ -156,10 +172,10 @@ impl<K: ?Sized + Key, C: Compare<K>> Ranges<K> for KeyOrder<K, C> {
     #[inline]
     fn part(&self, span: Span) -> Sought {
         // SAFETY: the span names ends of cells that are in use, as the caller promises.
-        let whole = unsafe { Keys::whole(span) };
-        Sought::keys(whole.unwrap_or_else(|| {
+        let whole = unsafe { Named::whole(span) };
+        Sought::named(whole.unwrap_or_else(|| {
             // SAFETY: the same.
-            unsafe { Keys::of_span::<K>(span, spare()) }
+            unsafe { Named::of_span::<K>(span, spare()) }
         }))
     }
 
@@ -184,7 +200,10 @@ impl<K: ?Sized + Key, C: Compare<K>> Ranges<K> for KeyOrder<K, C> {
     fn joined(&self, one: Span, other: Span) -> Option<Span> {
         let is_apart =
             self.is_before(one.last(), other.start()) || self.is_before(other.last(), one.start());
-        (!is_apart).then(|| self.hull(one, other))
+        (!is_apart).then(|| {
+            let first = self.min(one.start(), other.start());
+            Span::named(first, self.max(one.last(), other.last()))
+        })
     }
 
     /// Each behind those before it that start no later. (The standard library's sort panics where a comparator is no
@@ -206,29 +225,14 @@ impl<K: ?Sized + Key, C: Compare<K>> Ranges<K> for KeyOrder<K, C> {
 
 /// A cell that the running thread keeps.
 #[inline]
-fn spare() -> Option<Keys> {
-    thread::with_record(|record| record.list.keys().take())
+fn spare() -> Option<Named> {
+    thread::with_record(|record| record.parts.spares.take())
 }
 
 /// The order where an innocent thread compares: one that releases what others wait for. A panic is no answer, and then
 /// the ranges count as apart: the request goes on, compares itself, and the panic is its own [innocent].
 #[derive(Debug)]
 pub(in crate::range) struct Contained<O>(pub(in crate::range) Arc<O>);
-
-/// The answer of a user's code, or another one if that panics.
-#[inline]
-pub(super) fn contained<R>(otherwise: R, ask: impl FnOnce() -> R) -> R {
-    if !prim::intact!("innocent") {
-        return ask();
-    }
-    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|payload| {
-        // To drop it is to run foreign code once more. Should that panic, that payload stays in memory.
-        if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            std::mem::forget(another);
-        }
-        otherwise
-    })
-}
 
 impl<O: Order> Order for Contained<O> {
     fn overlap(&self, one: Span, other: Span) -> bool {
@@ -245,10 +249,6 @@ impl<O: Order> Order for Contained<O> {
 
     fn covers(&self, one: Span, other: Span) -> bool {
         contained(false, || self.0.covers(one, other))
-    }
-
-    fn hull(&self, one: Span, other: Span) -> Span {
-        contained(one, || self.0.hull(one, other))
     }
 
     fn shown(&self, span: Span) -> Option<ShownKeys> {

@@ -4,12 +4,12 @@ use super::OverKeys;
 use super::order::KeyOrder;
 use super::{Compare, Key, KeyRange, KeyRangeLock};
 use crate::range::holding::{
-    By, Holding, Place,
+    By, Holding, Lock, LockBy, Place, TryLock,
     located::{Inside, Leads, Located},
     of_anonymous,
 };
 use crate::range::list::Token;
-use crate::range::methods::{granted, one_range};
+use crate::range::methods::{for_tasks, granted, one_range};
 use crate::range::order::Ranges;
 use crate::range::owner::Owner;
 use crate::range::raw::{Mode, Wait};
@@ -54,6 +54,12 @@ macro_rules! places {
             type Raw = L;
             type Key = K;
             type Ranges = KeyOrder<K, C>;
+            type Piece = KeyRange<K>;
+
+            unsafe fn piece_for(&self, _: Inside, held: Span) -> KeyRange<K> {
+                // SAFETY: the nodes that bear the keys are held.
+                unsafe { KeyRange::of_span(held) }
+            }
 
             #[inline]
             fn raw_for(&self, _: Inside) -> &L {
@@ -90,7 +96,7 @@ impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
     /// let mut held = table.by(&transaction).read(between("a", "m"))?;
     /// held.convert(between("c", "d"), Mode::Exclusive)?;
     /// held.release(between("a", "b"));
-    /// let pieces: Vec<_> = held.ranges().map(|(range, mode)| (range.to_string(), mode)).collect();
+    /// let pieces: Vec<_> = held.pieces().map(|(range, mode)| (range.to_string(), mode)).collect();
     /// assert_eq!(pieces[0], (r#""b".."c""#.to_string(), Mode::Shared));
     /// assert_eq!(pieces[1], (r#""c".."d""#.to_string(), Mode::Exclusive));
     /// assert_eq!(pieces[2], (r#""d".."m""#.to_string(), Mode::Shared));
@@ -155,14 +161,6 @@ impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
 
 /// Of locks over keys.
 impl<P: OfKeys> Holding<P> {
-    /// What is held, piece by piece, in order. Pieces may touch.
-    pub fn ranges(&self) -> impl Iterator<Item = (KeyRange<P::Of>, Mode)> {
-        self.spans().map(|(span, mode)| {
-            // SAFETY: the nodes that bear the keys are held.
-            (unsafe { KeyRange::of_span(span) }, mode)
-        })
-    }
-
     /// Splits off what it holds of the keys from `at` on.
     ///
     /// # Panics
@@ -171,9 +169,41 @@ impl<P: OfKeys> Holding<P> {
     where
         P: Clone,
     {
-        let behind = (Bound::Included(at), Bound::Unbounded);
+        self.split_off_behind(Bound::Included(at))
+    }
+
+    /// As [`split_off_from`](Self::split_off_from), for an end of any kind.
+    ///
+    /// # Panics
+    /// When a comparison panics.
+    pub fn split_off_behind(&mut self, start: Bound<&P::Of>) -> Self
+    where
+        P: Clone,
+    {
+        let behind = (start, Bound::Unbounded);
         let ranges = self.place().ranges();
         let behind = ranges.sought(&behind).expect("it is not empty");
         self.split_behind(&behind)
+    }
+}
+
+impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> KeyRangeLock<K, C, L> {
+    for_tasks! {
+        K, Shared;
+        /// As [`read`](Self::read), for a task: a future, which waits without blocking a thread. What is held may be
+        /// sent to other threads.
+        ///
+        /// # Panics
+        /// When the range is reversed, or a comparison panics.
+        read_async, try_read_async_for; read_owned_async, try_read_owned_async_for
+    }
+
+    for_tasks! {
+        K, Exclusive;
+        /// As [`write`](Self::write), for a task: see [`read_async`](Self::read_async).
+        ///
+        /// # Panics
+        /// When the range is reversed, or a comparison panics.
+        write_async, try_write_async_for; write_owned_async, try_write_owned_async_for
     }
 }

@@ -135,8 +135,8 @@ impl<K: ?Sized + Key, C: Compare<K>> KeySpace<K, C> {
     /// [`Refusal::Cancelled`], [`Refusal::TooMany`].
     ///
     /// # Panics
-    /// When a range is reversed, or a comparison panics; in debug builds, when this owner holds some of them in the
-    /// way.
+    /// When a range is reversed, or a comparison panics; in debug builds, when what this thread has locked, for
+    /// itself or for this owner, is in the way.
     #[track_caller]
     pub fn lock_many<'t, R: RangeBounds<K>>(
         &self,

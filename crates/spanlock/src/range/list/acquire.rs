@@ -16,19 +16,19 @@
 
 mod validate;
 
-use super::attempt::{Insertion, Outside, await_decision};
+use super::attempt::{Insertion, Outside};
 use super::node::{Link, Node};
 use super::policy::FastPath;
 use super::skip::Index;
 use super::walk::Walk;
 use super::{Behalf, Blocker, List, Protocol, RawList, Token, Tried};
+use crate::range::id::OwnerId;
 use crate::range::inspect::{Request, SelfDeadlock};
 use crate::range::order::{Order, Relation};
-use crate::range::owner::OwnerId;
-use crate::range::raw::{Ask, Behind, Mode};
+use crate::range::raw::{Ask, Behind, Mode, Wait};
 use crate::range::thread::{self, Pin, ThreadRecord};
 use crate::range::wait::{Acquisition, Attempt, Holder, HolderId};
-use crate::range::wait::{Refused, Reserves, WaitQueue, Waiter};
+use crate::range::wait::{Refused, Standing, WaitQueue, Waiter};
 use prim::atomic::Ordering;
 use prim::debug;
 use std::cell::Cell;
@@ -49,10 +49,10 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         let fast = match ask.behind() {
             // The list is not empty.
             Some(_) => None,
-            None if I::KEYED => {
+            None if I::NAMING => {
                 let at = Location::caller();
                 self.list
-                    .acquire_fast_keyed(&self.wait_queue, ask.span, mode, at)
+                    .acquire_fast_naming(&self.wait_queue, ask.span, mode, at)
             }
             None => {
                 // SAFETY: this thread runs, and the reference does not leave it. (No closure: it would be the caller.)
@@ -77,7 +77,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
             let queue = &self.wait_queue;
             let list = &self.list;
             let mut acquisition =
-                ListAcquisition::new(list, queue, record, request, at, ask.behind());
+                ListAcquisition::new(list, queue, record, request, at, wait, ask.behind());
             let patience = list.policy.patience(self.wait_queue.patience(), mode);
             let waiter = Waiter::new(queue, record, request, wait, patience, at);
             let outcome = waiter.acquire(&mut acquisition, None);
@@ -97,6 +97,7 @@ pub(in crate::range) struct ListAcquisition<'a, P, I: Index> {
     record: &'static ThreadRecord,
     request: Request,
     at: &'static Location<'static>,
+    wait: Wait,
     /// What the thread holds before the range, if that is known. The range of the token ends before the request's range
     /// starts, and is held in this lock and in the request's mode.
     behind: Option<Behind<'a, Token>>,
@@ -104,22 +105,21 @@ pub(in crate::range) struct ListAcquisition<'a, P, I: Index> {
     behalf: Option<&'a Behalf<'a>>,
     /// The node to insert. Alive, and known to this thread only unless it is in the list.
     node: NonNull<Node>,
-    /// Whether an attempt of a thread came across another thread's request. Only of interest to a lock that may move.
+    /// Whether an attempt came across another thread. Only of interest to a lock that may move.
     has_met_others: bool,
     /// Whether it found [`MANY`] nodes. Only of interest to a lock that may move.
     has_met_many: bool,
     /// What it holds elsewhere, as far as it has looked.
-    kept: I::Kept,
+    kept: I::Noted,
     /// Whether the node is not this acquisition's any more: it is, or was, in the list, or has gone back.
     is_over: Cell<bool>,
+    /// Whether foreign code has panicked while the node was in the list.
+    has_panicked: Cell<bool>,
 }
 
 impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
     type Token = Token;
     type Blocker = Blocker;
-
-    // A node leaves once, and wakes its sleepers then.
-    const RESERVES: Reserves = Reserves::WhenWoken;
 
     #[inline]
     fn attempt(&mut self) -> Attempt<Token, Blocker> {
@@ -130,20 +130,24 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
         }
     }
 
-    fn is_blocked_by(&self, blocker: &Blocker) -> bool {
-        !blocker.is_gone()
-    }
-
-    fn sees_withdrawal_of(&self, blocker: &Blocker) -> bool {
-        await_decision(blocker.node());
-        blocker.is_gone()
+    fn look(&self, blocker: &Blocker) -> Standing {
+        if blocker.is_gone() {
+            Standing::Gone
+        } else if blocker.is_tentative() {
+            Standing::Undecided
+        } else {
+            Standing::Stays
+        }
     }
 
     fn deadlock_with(&self, blocker: &Blocker) -> Option<SelfDeadlock> {
         let own = blocker.node();
         // A piece is granted whoever is in its way, and one that is not decided withdraws.
         let may_stay = !own.is_tentative() && !self.behalf.is_some_and(|behalf| behalf.is_piece());
-        let is_ours = self.blocks(own.request(Link::NULL).owner) && may_stay && !self.replaces(own);
+        // What another thread has locked for the owner, that one may release.
+        let is_here =
+            self.blocks(own.request(Link::NULL).owner) && own.thread() == self.record.thread();
+        let is_ours = is_here && may_stay && !self.replaces(own);
         (is_ours && !blocker.is_gone()).then(|| {
             let (asked, held) = (self.request, own.request(own.load()));
             let index = &self.list.index;
@@ -188,19 +192,7 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
         held
     }
 
-    fn may_hold(&self) -> bool {
-        self.blocks_thread() && self.record.may_hold_nodes()
-            || self
-                .behalf
-                .is_some_and(|behalf| behalf.owner.asks_or_holds() > 1)
-            || self.replaced().is_some()
-    }
-
-    fn adopt(&self, token: &Token, _: &Request) -> HolderId {
-        token.node().as_ptr().addr()
-    }
-
-    fn adopted(&self, token: Token) -> Token {
+    fn adopt(&self, token: &mut Token, _: &Request) -> HolderId {
         let node = token.node();
         // [inherit] As if each sleeper had marked the link itself. Relaxed: this thread's own release comes later.
         if prim::intact!("inherit") {
@@ -209,20 +201,29 @@ impl<P: Protocol, I: Index> Acquisition for ListAcquisition<'_, P, I> {
         }
         // [no-fast-release] A fast release does not check for sleepers.
         if prim::intact!("no-fast-release") {
-            Token::new(Link::to(node))
-        } else {
-            token
+            *token = Token::new(Link::to(node));
         }
+        node.as_ptr().addr()
     }
 }
 
 impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
+    /// Whether it may hold a range of the lock.
+    pub(in crate::range) fn may_hold(&self) -> bool {
+        self.blocks_thread() && self.record.may_hold_nodes()
+            || self
+                .behalf
+                .is_some_and(|behalf| behalf.owner.asks_or_holds() > 1)
+            || self.replaced().is_some()
+    }
+
     pub(in crate::range) fn new(
         list: &'a List<P, I>,
         queue: &'a WaitQueue,
         record: &'static ThreadRecord,
         request: Request,
         at: &'static Location<'static>,
+        wait: Wait,
         behind: Option<Behind<'a, Token>>,
     ) -> Self {
         Self {
@@ -231,13 +232,15 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             record,
             request,
             at,
+            wait,
             behind,
             behalf: None,
             node: list.fresh_node(record, &request, at),
             has_met_others: false,
             has_met_many: false,
-            kept: I::Kept::default(),
+            kept: I::Noted::default(),
             is_over: Cell::new(false),
+            has_panicked: Cell::new(false),
         }
     }
 
@@ -250,7 +253,8 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     /// Whether the request replaces that node, which then is not in the way.
     #[inline]
     fn replaces(&self, other: &Node) -> bool {
-        self.behalf.is_some_and(|behalf| behalf.replaces(other))
+        self.behalf
+            .is_some_and(|behalf| behalf.replaces(other.id()))
     }
 
     /// What the request replaces. It is held, also if its owner is anonymous and nobody knows what else that one holds.
@@ -273,7 +277,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     /// How many ranges are held by whose request it is. A hint.
     fn holds(&self) -> usize {
         self.behalf.map_or_else(
-            || self.record.list.holds(),
+            || self.record.parts.list.holds(),
             |behalf| behalf.owner.asks_or_holds(),
         )
     }
@@ -284,14 +288,14 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
         self.is_over.set(true);
         if granted.is_some_and(|token| token.node() == self.node) {
             if self.behalf.is_none() {
-                self.record.list.acquired();
+                self.record.parts.list.acquired();
             }
         } else {
             self.list.put_back(self.record, self.node);
         }
     }
 
-    /// Whether the last attempt was a thread's and came across another thread's request, in a lock that may move.
+    /// Whether the last attempt came across another thread, in a lock that may move.
     pub(in crate::range) fn has_met_others(&self) -> bool {
         self.has_met_others
     }
@@ -301,29 +305,22 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
         self.has_met_many
     }
 
-    /// Whether at least [`MANY`] nodes follow this request's.
-    fn is_before_many(&self, pin: &Pin) -> bool {
-        let mut walk = Walk::behind(pin, &self.list.head, self.node());
-        let mut pass = || walk.next().map(|(node, link)| walk.pass(node, link));
-        (0..MANY).all(|_| pass().is_some())
-    }
-
     /// Tries once to get the range in the list.
     #[inline]
     pub(in crate::range) fn try_once(&mut self) -> Tried {
         self.try_beside(|_| Ok(()))
     }
 
-    /// The same, if `look` finds nothing outside of the list in the way. It looks once the node is inserted, after a
-    /// fence. If that ends the acquisition, its node is used up: it is neither tried again nor [ended](Self::end).
+    /// Tries once, where `look` must find nothing in the way, too. It looks once the node is inserted, after a fence.
+    /// If that ends the acquisition, its node is used up: it is neither tried again nor [ended](Self::end).
     #[inline]
     pub(in crate::range) fn try_beside(
         &mut self,
         look: impl FnOnce(&Pin) -> Result<(), Outside>,
     ) -> Tried {
         let pin = self.record.pin();
-        if self.record.list.is_sweep_due(|| self.record.random()) {
-            self.record.list.swept(self.list.sweep(&pin));
+        if self.record.parts.list.is_sweep_due(|| self.record.random()) {
+            self.record.parts.list.swept(self.list.sweep(&pin));
         }
         self.has_met_others = false;
         let blocker = match self.insert_and_validate(&pin, look) {
@@ -397,22 +394,23 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
     #[inline]
     fn insert(&mut self, pin: &Pin) -> Insertion {
         let mut has_met_others = false;
-        let insertion = self.insert_among(pin, |other| {
-            has_met_others |= I::MAY_MOVE && self.is_another_thread(other.owner);
+        let insertion = self.insert_among(pin, |asked| {
+            has_met_others |= I::MAY_MOVE && self.is_another_thread(asked);
         });
         self.has_met_others = has_met_others;
         insertion
     }
 
-    /// Whether the request is a thread's, and that one is another thread. What owners hold is never in a slot, so they
-    /// gain nothing by a move.
+    /// Whether another thread is in the list: it has asked for what the walk has met; or it has changed a link that the
+    /// walk was about to change, and `asked` is `None`. Which thread has asked for what an owner holds is not known.
     #[inline]
-    fn is_another_thread(&self, owner: OwnerId) -> bool {
-        self.behalf.is_none() && owner.thread().is_some() && owner != self.request.owner
+    fn is_another_thread(&self, asked: Option<OwnerId>) -> bool {
+        let here = self.record.thread();
+        asked.is_none_or(|owner| owner.thread().is_some_and(|there| there != here))
     }
 
     #[inline]
-    fn insert_among(&self, pin: &Pin, mut meets: impl FnMut(&Request)) -> Insertion {
+    fn insert_among(&self, pin: &Pin, mut meets: impl FnMut(Option<OwnerId>)) -> Insertion {
         let list = self.list;
         let mine = self.node();
         let mut walk = self.walk(pin);
@@ -430,7 +428,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
             }
             if let Some((other, link)) = walk.next() {
                 let theirs = other.request(link);
-                meets(&theirs);
+                meets(Some(theirs.owner));
                 let relation = match list.index.order().relation(&theirs, &self.request) {
                     // Its range starts no later.
                     Relation::Conflict if self.replaces(other) => Relation::Earlier,
@@ -439,12 +437,22 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
                 match relation {
                     Relation::Earlier => {
                         steps += 1;
-                        tries += u32::from(walk.step(other, link).is_err());
+                        if walk.step(other, link).is_err() {
+                            tries += 1;
+                            meets(None);
+                        }
                         continue;
                     }
                     Relation::Conflict => return Insertion::Blocked(NonNull::from(other)),
                     Relation::Later => {}
                 }
+            }
+            // [try-looks]
+            if self.wait == Wait::Never
+                && prim::intact!("try-looks")
+                && let Some(other) = self.blocker_ahead(&walk)
+            {
+                return Insertion::Blocked(other);
             }
             let is_quiet = list.policy.fast_path == FastPath::On && walk.is_empty();
             // So it leaves no node behind that is gone, which would keep all later requests from the fast path.
@@ -465,6 +473,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
                 return Insertion::Granted(token, steps);
             }
             tries += 1;
+            meets(None);
         }
         Insertion::Overtaken
     }

@@ -25,6 +25,11 @@ impl Blocker {
         unsafe { self.node.as_ref() }
     }
 
+    /// Whether it is a rival that is not decided.
+    pub(super) fn is_tentative(&self) -> bool {
+        self.node().is_tentative()
+    }
+
     pub(super) fn is_gone(&self) -> bool {
         // Relaxed: the next walk acquires.
         self.node().link.load(Ordering::Relaxed).is_gone()
@@ -53,7 +58,7 @@ pub(in crate::range) enum Outside {
 
 /// What became of one insertion.
 pub(super) enum Insertion {
-    /// The node is in the list, after a walk of so many steps.
+    /// The node is in the list, after a walk of that many steps.
     Granted(Token, usize),
     /// A conflicting node is in the way. Ours was never in the list.
     Blocked(NonNull<Node>),

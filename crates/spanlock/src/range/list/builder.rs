@@ -127,7 +127,7 @@ impl<P: Protocol> Builder<P, SkipIndex> {
         self
     }
 
-    /// A range enters the index if the walk to it took at least so many steps. For tests, which hold few ranges and
+    /// A range enters the index if the walk to it took at least `steps` steps. For tests, which hold few ranges and
     /// still want towers.
     #[doc(hidden)]
     pub const fn index_after(mut self, steps: u8) -> Self {

@@ -13,9 +13,10 @@ use super::node::Link;
 use super::skip::Index;
 use super::{List, Protocol, Token};
 use crate::range::inspect::Request;
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
+use crate::range::parts::Local;
 use crate::range::span::Span;
-use crate::range::thread::{self, Local};
+use crate::range::thread;
 use crate::range::wait::WaitQueue;
 use prim::atomic::Ordering;
 use std::panic::Location;
@@ -45,9 +46,9 @@ impl<P: Protocol, I: Index> List<P, I> {
         Some(Token::new(fast))
     }
 
-    /// The same in a list whose nodes bear keys: the node comes from the thread's pool.
+    /// The fast path of a list whose nodes bear keys: the node comes from the thread's pool.
     #[inline]
-    pub(super) fn acquire_fast_keyed(
+    pub(super) fn acquire_fast_naming(
         &self,
         queue: &WaitQueue,
         span: Span,
@@ -65,7 +66,7 @@ impl<P: Protocol, I: Index> List<P, I> {
             }
             let request = Request::new(span, mode, record.thread());
             let token = self.insert_alone(self.index.take_plain_node(record), &request, at)?;
-            record.list.acquired();
+            record.parts.list.acquired();
             Some(token)
         })
     }

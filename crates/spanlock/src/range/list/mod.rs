@@ -31,7 +31,7 @@
 //! | `walk.rs` | walking the list; the only place that inserts and unlinks |
 //! | `acquire.rs`, `acquire/`, `attempt.rs` | insertion and validation; what may become of them |
 //! | `fast.rs` | the fast path of an empty list |
-//! | `keyed.rs` | nodes that bear keys |
+//! | `naming.rs` | nodes that bear what their words name |
 //! | `owned.rs` | what owners hold that are no threads |
 //! | `release.rs` | release, downgrade and sweep |
 //! | `policy.rs`, `builder.rs` | preference and fast path; how a lock is made |
@@ -76,6 +76,10 @@
 //!
 //! - **reader-validation**, **writer-validation**: after the fence the walk checks each node it meets. A request that
 //!   meets a conflicting node, which stays, withdraws.
+//! - **upgrade-validates**: a writer that replaces a node validates, whatever the index knows of readers.
+//! - **try-looks**: a reader that may not wait looks for what is in its way before it is inserted. So a try that
+//!   somebody refuses for as long as it lasts was never in the list, and no other request was refused because of it. (A
+//!   writer's walk to its place meets all that is in its way.)
 //! - **withdraw**: it does not wait inside the list (invariant 4).
 //! - **replaced**: the node that a request of an owner replaces, and no other, is not in its way.
 //! - **fresh-node**: after a withdrawal it takes another node (invariant 3).
@@ -111,8 +115,9 @@ mod acquire;
 mod attempt;
 mod builder;
 mod fast;
-pub(in crate::range) mod keyed;
+pub(in crate::range) mod naming;
 pub(in crate::range) mod node;
+mod nodes;
 mod owned;
 mod policy;
 mod release;
@@ -129,20 +134,21 @@ pub(in crate::range) use acquire::{ListAcquisition, MANY};
 pub(in crate::range) use attempt::{Blocker, Outside, Tried, await_decision};
 pub(crate) use node::Node;
 pub(in crate::range) use node::{AtomicLink, Link};
-pub(in crate::range) use owned::Behalf;
+pub(in crate::range) use owned::{Behalf, InPlace};
 pub(in crate::range) use policy::Policy;
 pub(in crate::range) use skip::StartHints;
 pub(in crate::range) use walk::Walk;
 
+use super::id::OwnerId;
 use super::inspect::{Request, Snapshot};
-use super::order::QueueOrder;
-use super::owner::OwnerId;
+use super::order::{Order, QueueOrder};
 use super::raw::{Ask, Mode, RawRangeLock, RawRangeMutex, by_mode};
 use super::span::Span;
 use super::wait::{HolderId, Patience, WaitQueue, WaitsFor};
 use crate::deadlock::Deadlocks;
 use crate::range::thread::{self, Pin, ThreadRecord};
 use prim::atomic::AtomicBool;
+use prim::debug;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -352,8 +358,31 @@ impl<P: Protocol, I: Index> List<P, I> {
         if mode == Mode::Shared {
             self.index.announce_shared(node, span);
         }
+        let thread = if debug::CHECKS { thread::id() } else { 0 };
         // SAFETY: the caller's promise.
-        unsafe { Node::prepare(node, span, mode, at) };
+        unsafe { Node::prepare(node, span, mode, at, thread) };
+    }
+
+    /// Whether one that holds its range is in the way of a request.
+    pub(in crate::range) fn is_taken(
+        &self,
+        record: &'static ThreadRecord,
+        request: &Request,
+    ) -> bool {
+        let pin = record.pin();
+        let order = self.index.order();
+        let mut walk = self.walk_to(&pin, request, || None);
+        while let Some((other, link)) = walk.next() {
+            let theirs = other.request(link);
+            if order.is_behind(theirs.span, request.span) {
+                break;
+            }
+            if order.conflict(&theirs, request) && !other.is_tentative() {
+                return true;
+            }
+            walk.pass(other, link);
+        }
+        false
     }
 
     /// The requests that hold their ranges, in order of range start.
@@ -386,8 +415,15 @@ impl<P: Protocol, I: Index> List<P, I> {
 unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
     by_mode!(exclusive: Token);
 
+    fn is_taken(&self, span: Span, mode: Mode) -> bool {
+        thread::with_record(|record| {
+            let request = Request::new(span, mode, record.thread());
+            self.list.is_taken(record, &request)
+        })
+    }
+
     unsafe fn span_of(&self, token: &Token) -> Option<Span> {
-        if I::KEYED {
+        if I::NAMING {
             return None;
         }
         // SAFETY: it is held, as the caller promises.
@@ -395,7 +431,7 @@ unsafe impl<P: Protocol, I: Index> RawRangeMutex for RawList<P, I> {
     }
 
     fn snapshot(&self) -> Option<Snapshot> {
-        if I::KEYED {
+        if I::NAMING {
             return None;
         }
         let holders = thread::with_record(|record| self.list.holders(record));

@@ -6,9 +6,9 @@
 //!   link:   +--------------------------- pointer to the next node ------------+-- SHARED --+- SLEEPER -+- GONE -+
 //! ```
 
+use crate::range::id::OwnerId;
 use crate::range::inspect::Request;
-use crate::range::owner::OwnerId;
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
 use crate::range::span::Span;
 use crate::reclaim::Recycled;
 use prim::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -39,6 +39,8 @@ struct NodeRequest {
     owner: OwnerId,
     /// The line that asked for it. Kept in debug builds.
     at: &'static Location<'static>,
+    /// The thread that asked for it, for whomever. Kept in debug builds.
+    thread: u32,
 }
 
 impl Recycled for Node {
@@ -61,7 +63,7 @@ impl Recycled for Node {
 pub(super) enum Height {
     Plain,
     Tall,
-    Keyed,
+    Naming,
 }
 
 impl Node {
@@ -74,6 +76,7 @@ impl Node {
                 span: Span::ALL,
                 owner: OwnerId::of_thread(0),
                 at: Location::caller(),
+                thread: 0,
             }),
             pooled: Cell::new(ptr::null_mut()),
             _track: Track::new(),
@@ -124,7 +127,7 @@ impl Node {
         });
     }
 
-    /// Writes a request of the owner that the node is assigned to.
+    /// Writes a request of the owner that the node is assigned to. In debug builds, that thread makes it there.
     ///
     /// # Safety
     /// The node is alive and no other thread knows it.
@@ -134,6 +137,7 @@ impl Node {
         span: Span,
         mode: Mode,
         at: &'static Location<'static>,
+        thread: u32,
     ) {
         // SAFETY: the node is alive, as the caller promises.
         let node = unsafe { node.as_ref() };
@@ -143,6 +147,8 @@ impl Node {
             if debug::CHECKS {
                 // SAFETY: as for the span.
                 unsafe { (*request).at = at };
+                // SAFETY: the same.
+                unsafe { (*request).thread = thread };
             }
         });
         node.link.prepare(None, mode);
@@ -160,6 +166,12 @@ impl Node {
     pub(in crate::range) fn at(&self) -> &'static Location<'static> {
         // SAFETY: as in `request`: it is not written while a walk can reach the node.
         self.request.with(|request| unsafe { (*request).at })
+    }
+
+    /// The thread that made the request, in debug builds.
+    pub(in crate::range) fn thread(&self) -> u32 {
+        // SAFETY: as in `request`: it is not written while a walk can reach the node.
+        self.request.with(|request| unsafe { (*request).thread })
     }
 
     /// Sets whether the request, although published, may still withdraw. A hint: it saves rivals from withdrawing
@@ -218,7 +230,7 @@ impl Link {
         Self(link.as_ptr())
     }
 
-    /// The same flags, another node.
+    /// A link to another node, with these flags.
     #[inline]
     pub(in crate::range) fn with_node(self, node: Option<NonNull<Node>>) -> Self {
         let node = node.map_or(ptr::null_mut(), NonNull::as_ptr);
@@ -367,4 +379,12 @@ impl AtomicLink {
     pub(in crate::range) fn set_shared(&self, order: Ordering) -> Link {
         Link(self.0.fetch_or(Link::SHARED, order))
     }
+}
+
+/// What an index was told of a node that is shared: its number there, or nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::range) struct Announced(pub(in crate::range) u32);
+
+impl Announced {
+    pub(in crate::range) const NOTHING: Self = Self(0);
 }

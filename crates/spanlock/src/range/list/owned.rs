@@ -15,12 +15,14 @@ use crate::range::raw::{AskBy, Asked, Mode, RawOwned, RawOwnedMutex, Replaced};
 use crate::range::sought::Sought;
 use crate::range::span::Span;
 use crate::range::thread::{self, ThreadRecord};
-use crate::range::wait::{Acquisition, Attempt, Refused, Runner, WaitQueue, Waiter, at_once};
+use crate::range::wait::{
+    Acquisition, Attempt, HolderId, Refused, Runner, WaitQueue, Waiter, at_once,
+};
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::task::{Poll, Waker};
 
-/// For whom a request is made, and which node of that owner it replaces.
+/// For whom a request is made, and what of that owner it replaces.
 #[derive(Clone, Copy)]
 pub(in crate::range) struct Behalf<'a> {
     pub(in crate::range) owner: &'a Owner,
@@ -32,25 +34,45 @@ pub(in crate::range) struct Behalf<'a> {
 #[derive(Clone, Copy)]
 enum Replaces {
     Nothing,
-    /// This node, which is shared. The request is to have some of its range alone, and all that is shared is within the
+    /// This, which is shared. The request is to have some of its range alone, and all that is shared is within the
     /// span.
-    Shared(NonNull<Node>, Span),
-    /// This node, of which the request is a piece.
-    Larger(NonNull<Node>),
+    Shared(InPlace, Span),
+    /// This, of which the request is a piece.
+    Larger(InPlace),
+}
+
+/// What is held, and the id of the node or the slot that it is held in.
+#[derive(Clone, Copy)]
+pub(in crate::range) struct InPlace {
+    pub(in crate::range) place: HolderId,
+    pub(in crate::range) held: Request,
+}
+
+impl InPlace {
+    /// # Safety
+    /// The node is held.
+    pub(in crate::range) unsafe fn in_node(node: NonNull<Node>) -> Self {
+        // SAFETY: the caller's promise.
+        let node = unsafe { node.as_ref() };
+        Self {
+            place: node.id(),
+            held: node.request(node.load()),
+        }
+    }
 }
 
 impl<'a> Behalf<'a> {
-    /// `node_of` says which node a token of the lock stands for.
+    /// `place_of` says what a token of the lock stands for.
     #[inline]
     pub(in crate::range) fn of<T>(
         ask: &AskBy<'a, T>,
-        node_of: impl Fn(&T) -> NonNull<Node>,
+        place_of: impl Fn(&T) -> InPlace,
         runner: &Runner<'_>,
     ) -> Self {
         let replaced = match ask.replaced() {
             Replaced::Nothing => Replaces::Nothing,
-            Replaced::Shared(token, shares) => Replaces::Shared(node_of(token), *shares),
-            Replaced::Larger(token) => Replaces::Larger(node_of(token)),
+            Replaced::Shared(token, shares) => Replaces::Shared(place_of(token), *shares),
+            Replaced::Larger(token) => Replaces::Larger(place_of(token)),
         };
         Self {
             owner: ask.owner,
@@ -64,26 +86,24 @@ impl<'a> Behalf<'a> {
         self.blocks_thread
     }
 
-    /// Whether the request replaces that node, which then is not in its way.
+    /// Whether the request replaces what is held in the node or slot of that id, which then is not in its way.
     #[inline]
-    pub(in crate::range) fn replaces(&self, other: &Node) -> bool {
+    pub(in crate::range) fn replaces(&self, place: HolderId) -> bool {
         match self.replaced {
             Replaces::Nothing => false,
-            // [replaced] That node, and no other.
-            Replaces::Shared(node, _) | Replaces::Larger(node) => {
-                std::ptr::eq(node.as_ptr(), other) || !prim::intact!("replaced")
+            // [replaced] That one, and no other.
+            Replaces::Shared(own, _) | Replaces::Larger(own) => {
+                own.place == place || !prim::intact!("replaced")
             }
         }
     }
 
     /// What the owner holds that the request replaces.
     pub(in crate::range) fn replaced(&self) -> Option<Request> {
-        let (Replaces::Shared(node, _) | Replaces::Larger(node)) = self.replaced else {
-            return None;
-        };
-        // SAFETY: the owner holds it as long as the request borrows its token, so it is in the list and not reused.
-        let node = unsafe { node.as_ref() };
-        Some(node.request(node.load()))
+        match self.replaced {
+            Replaces::Nothing => None,
+            Replaces::Shared(own, _) | Replaces::Larger(own) => Some(own.held),
+        }
     }
 
     /// Whether it is a piece of what the owner holds, so that whoever is in its way is about to withdraw.
@@ -100,11 +120,11 @@ impl<'a> Behalf<'a> {
                 waiter.cancelled_by(self.owner).sharing(shares)
             }
             // It is granted as soon as those who try in vain have withdrawn.
-            Replaces::Larger(_) => waiter,
+            Replaces::Larger(_) => waiter.for_piece(),
         }
     }
 
-    /// The same for a task, where the queue keeps the ranges [own-keys].
+    /// As [`waiter`](Self::waiter), for a task, whose ranges the queue keeps [own-keys].
     fn task<I: Index>(mut self, waiter: Waiter<'a>, index: &I) -> Waiter<'a> {
         let mut kept = [index.own(waiter.asks()), None];
         if let Replaces::Shared(_, shares) = &mut self.replaced {
@@ -127,7 +147,7 @@ impl<P: Protocol, I: Index> List<P, I> {
         if !matches!(ask.replaced(), Replaced::Nothing) || !self.may_be_fast(queue) {
             return None;
         }
-        let spare = match I::KEYED {
+        let spare = match I::NAMING {
             true => None,
             false => thread::with_local(|local| local.owners_spare.take()),
         };
@@ -155,7 +175,7 @@ impl<P: Protocol, I: Index> List<P, I> {
         unsafe { self.prepare(node, request.span, request.mode, at) };
         let fast = Link::to(node).fast();
         if !self.insert_fast(fast) {
-            if I::KEYED {
+            if I::NAMING {
                 // [key-life] The request goes on by another node, and until that has them only this one bears the keys.
                 // So it is not one too many, which would be freed.
                 thread::with_record(|record| self.put_back(record, node));
@@ -269,8 +289,11 @@ impl<P: Protocol, I: Index> RawList<P, I> {
     ) -> Poll<Result<Token, Refused>> {
         let (list, queue) = (&self.list, &self.wait_queue);
         let request = Request::new(ask.span, ask.mode, ask.owner.id());
-        let behalf = Behalf::of(ask, Token::node, &runner);
-        let mut acquisition = ListAcquisition::new(list, queue, record, request, at, None);
+        // SAFETY: the owner holds it as long as the request borrows its token, so it is in the list and not reused.
+        let in_place = |token: &Token| unsafe { InPlace::in_node(token.node()) };
+        let behalf = Behalf::of(ask, in_place, &runner);
+        let mut acquisition =
+            ListAcquisition::new(list, queue, record, request, at, ask.wait, None);
         acquisition.on_behalf(&behalf);
         let mut blocker = None;
         if runner.tries_first() && !queue.has_reservations() {
@@ -286,7 +309,7 @@ impl<P: Protocol, I: Index> RawList<P, I> {
         let patience = list.policy.patience(queue.patience(), ask.mode);
         let waiter = Waiter::new(queue, record, request, ask.wait, patience, at);
         let waiter = match runner {
-            Runner::Task { .. } if I::KEYED => behalf.task(waiter, &list.index),
+            Runner::Task { .. } if I::NAMING => behalf.task(waiter, &list.index),
             _ => behalf.waiter(waiter),
         };
         let outcome = waiter.run(&mut acquisition, blocker, runner);

@@ -1,6 +1,6 @@
 //! The policy of a list lock, chosen when it is built.
 
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
 use crate::range::wait::Patience;
 
 /// Which request stays when a shared and an exclusive request meet.

@@ -31,7 +31,7 @@ impl<P, I: Index> RawList<P, I> {
 
 #[cold] // It is one of several that the thread has released for owners, or bears keys.
 fn pool(node: NonNull<Node>) {
-    thread::with_record(|record| record.list.take_over(node));
+    thread::with_record(|record| record.parts.list.take_over(node));
 }
 
 impl<P, I: Index> List<P, I> {
@@ -45,9 +45,9 @@ impl<P, I: Index> List<P, I> {
         if token.link().is_fast() && self.remove_fast(token.link()) {
             // The mark stood all the time, so no other thread has read the node [demote]. No level leads to it
             // [plain-node].
-            if I::KEYED {
+            if I::NAMING {
                 self.take_over(node);
-                thread::with_record(|record| record.list.released());
+                thread::with_record(|record| record.parts.list.released());
             } else {
                 thread::with_local(|local| local.return_spare(node));
             }
@@ -59,14 +59,14 @@ impl<P, I: Index> List<P, I> {
     /// A node that was taken for this list, and not inserted.
     pub(super) fn put_back(&self, record: &ThreadRecord, node: NonNull<Node>) {
         self.index.ended(self.index.announced(node));
-        record.list.put_back(node);
+        record.parts.list.put_back(node);
     }
 
     /// The node of an owner's fast path is out of the list again, or that of a range between keys.
     #[inline]
     pub(super) fn take_over(&self, node: NonNull<Node>) {
         self.index.ended(self.index.announced(node));
-        let kept = match I::KEYED {
+        let kept = match I::NAMING {
             true => Err(node),
             false => thread::with_local(|local| local.owners_spare.put(node)),
         };
@@ -108,7 +108,7 @@ impl<P, I: Index> List<P, I> {
         debug_assert!(!link.is_gone(), "a range was released twice");
         // [wake] The same read-modify-write that marked the node has loaded the sleepers' mark [sleeper].
         if link.has_sleeper() && prim::intact!("wake") {
-            queue.with_queue(|queue, wakeups| queue.holder_left(holder, wakeups));
+            queue.with_queue(|queue, wakeups| queue.holders_left([holder], wakeups));
         }
     }
 
@@ -127,7 +127,7 @@ impl<P, I: Index> List<P, I> {
             .set_shared(prim::order!("downgrade", Ordering::Release));
         // [downgrade-wake] The readers that sleep behind it may enter now.
         if link.has_sleeper() && prim::intact!("downgrade-wake") {
-            queue.with_queue(|queue, wakeups| queue.holder_downgraded(mine.id(), wakeups));
+            queue.with_queue(|queue, wakeups| queue.holders_downgraded([mine.id()], wakeups));
         }
     }
 

@@ -1,11 +1,9 @@
-//! What a thread keeps for the list locks: nodes that are ready, and how many ranges it holds. It is a part of the
-//! thread's record.
+//! What a thread keeps for the list locks: nodes that are ready, and how many ranges it holds.
 
-use super::keyed::KeyNode;
+use super::naming::NamingNode;
 use super::node::{Height, Node};
 use super::skip::tower::TallNode;
-use crate::range::keys::cells::Spares;
-use crate::range::owner::OwnerId;
+use crate::range::id::OwnerId;
 use crate::reclaim::{Epoch, Pool, Recycled};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -14,9 +12,7 @@ use std::ptr::{self, NonNull};
 pub(in crate::range) struct Stock {
     nodes: Pool<Node>,
     tall_nodes: Pool<TallNode>,
-    key_nodes: Pool<KeyNode>,
-    /// Keys of ranges that are over, to be written again.
-    keys: Spares,
+    naming_nodes: Pool<NamingNode>,
     /// How many nodes the thread allocates before it sweeps a list.
     sweep_after: Cell<usize>,
     /// How many ranges are held in lists, without the range that the spare node is used for. A hint: a leaked guard
@@ -24,7 +20,7 @@ pub(in crate::range) struct Stock {
     holds: Cell<usize>,
 }
 
-/// At least so many allocations are between two sweeps.
+/// The fewest allocations between two sweeps.
 fn fewest_between_sweeps() -> usize {
     prim::stock(64, 1)
 }
@@ -43,8 +39,7 @@ impl Default for Stock {
         Self {
             nodes: Pool::new(),
             tall_nodes: Pool::new(),
-            key_nodes: Pool::new(),
-            keys: Spares::default(),
+            naming_nodes: Pool::new(),
             sweep_after: Cell::new(first_sweep()),
             holds: Cell::new(0),
         }
@@ -73,7 +68,7 @@ impl Stock {
         self.nodes.await_grace(epochs);
     }
 
-    /// A node as by [`take_node`](Self::take_node), which may be linked in so many levels of an index.
+    /// A node as by [`take_node`](Self::take_node), which may be linked in `levels` levels of an index.
     pub(in crate::range) fn take_tall_node<E: Iterator<Item = &'static Epoch>>(
         &self,
         levels: u32,
@@ -93,13 +88,13 @@ impl Stock {
 
     /// A node as by [`take_tall_node`](Self::take_tall_node), which may bear keys. It has keys already, of its last
     /// request.
-    pub(in crate::range) fn take_key_node<E: Iterator<Item = &'static Epoch>>(
+    pub(in crate::range) fn take_naming_node<E: Iterator<Item = &'static Epoch>>(
         &self,
         levels: u32,
         thread: u32,
         epochs: impl Fn() -> E,
     ) -> NonNull<Node> {
-        let node = self.key_nodes.take(epochs).cast::<TallNode>();
+        let node = self.naming_nodes.take(epochs).cast::<TallNode>();
         // SAFETY: `take` returns a live node, and such a node begins with its tower.
         let fresh = unsafe { node.as_ref() };
         // SAFETY: `take` returns a node that no other thread knows.
@@ -110,18 +105,13 @@ impl Stock {
         node
     }
 
-    /// Keys of ranges that are over.
-    pub(in crate::range) fn keys(&self) -> &Spares {
-        &self.keys
-    }
-
     /// Returns a node that no other thread has known since it was taken.
     pub(in crate::range) fn put_back(&self, node: NonNull<Node>) {
         // SAFETY: it was taken and not returned, so it is alive.
         match unsafe { node.as_ref() }.height() {
             Height::Plain => self.nodes.put_back(node),
             Height::Tall => self.tall_nodes.put_back(node.cast()),
-            Height::Keyed => self.key_nodes.put_back(node.cast()),
+            Height::Naming => self.naming_nodes.put_back(node.cast()),
         }
     }
 
@@ -132,7 +122,7 @@ impl Stock {
         match unsafe { node.as_ref() }.height() {
             Height::Plain => self.nodes.take_over(node),
             Height::Tall => self.tall_nodes.take_over(node.cast()),
-            Height::Keyed => self.key_nodes.take_over(node.cast()),
+            Height::Naming => self.naming_nodes.take_over(node.cast()),
         }
     }
 
@@ -155,7 +145,7 @@ impl Stock {
     fn retire(&self, tall: NonNull<TallNode>) {
         // SAFETY: it is in its grace period, so it is alive.
         match unsafe { tall.as_ref() }.base().height() {
-            Height::Keyed => self.key_nodes.retire(tall.cast()),
+            Height::Naming => self.naming_nodes.retire(tall.cast()),
             Height::Plain | Height::Tall => self.tall_nodes.retire(tall),
         }
     }
@@ -172,8 +162,8 @@ impl Stock {
         if self.tall_nodes.is_bloated() {
             self.tall_nodes.collect(epochs);
         }
-        if self.key_nodes.is_bloated() {
-            self.key_nodes.collect(epochs);
+        if self.naming_nodes.is_bloated() {
+            self.naming_nodes.collect(epochs);
         }
     }
 
@@ -185,8 +175,7 @@ impl Stock {
     ) {
         self.nodes.flush(epochs);
         self.tall_nodes.flush(epochs);
-        self.key_nodes.flush(epochs);
-        self.keys.clear();
+        self.naming_nodes.flush(epochs);
         self.holds.set(0);
     }
 
@@ -194,17 +183,18 @@ impl Stock {
     /// released ranges may be piling up where no walk passes.
     #[inline]
     pub(in crate::range) fn is_sweep_due(&self, random: impl FnOnce() -> u64) -> bool {
-        self.nodes.made() + self.tall_nodes.made() + self.key_nodes.made() >= self.sweep_after.get()
+        self.nodes.made() + self.tall_nodes.made() + self.naming_nodes.made()
+            >= self.sweep_after.get()
             && prim::wins(random(), SWEEP_DIGITS) > 0
     }
 
-    /// Notes a sweep that found so many ranges held. The next sweep is due when as many nodes were allocated, so
+    /// Notes a sweep that found `held` ranges held. The next sweep is due when as many nodes were allocated, so
     /// sweeping costs a few steps for each allocation.
     pub(in crate::range) fn swept(&self, held: usize) {
         self.sweep_after.set(held.max(fewest_between_sweeps()));
         self.nodes.count_anew();
         self.tall_nodes.count_anew();
-        self.key_nodes.count_anew();
+        self.naming_nodes.count_anew();
     }
 
     /// How many ranges the thread holds in lists, but for one. A hint.
@@ -269,6 +259,15 @@ impl Spare {
             Ok(())
         } else {
             Err(node)
+        }
+    }
+
+    /// Assigns the node, if it is not in use, to the running thread, which has another id now.
+    pub(in crate::range) fn assign(&self, thread: u32) {
+        if let Some(node) = self.take() {
+            // SAFETY: a spare node is alive, and known to its thread only.
+            unsafe { Node::assign(node, OwnerId::of_thread(thread)) };
+            self.0.set(node.as_ptr());
         }
     }
 

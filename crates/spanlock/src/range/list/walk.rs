@@ -12,6 +12,7 @@ use std::ptr::NonNull;
 ///
 /// A walk never sees the head with the fast path's mark: then only the node's holder may read the node, which it reuses
 /// at once [demote].
+#[derive(Clone)]
 pub(in crate::range) struct Walk<'a> {
     pin: &'a Pin,
     head: &'a AtomicLink,

@@ -12,12 +12,11 @@ use super::held::Segments;
 use super::store::Store;
 use super::word::Word;
 use super::{RawSegments, Token};
-use crate::deadlock::Wish;
 use crate::range::inspect::{Request, SelfDeadlock};
 use crate::range::raw::{Ask, Mode, Wait};
 use crate::range::span::Span;
 use crate::range::thread::{self, ThreadRecord};
-use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Waiter};
+use crate::range::wait::{Acquisition, Attempt, Holder, HolderId, Refused, Standing, Waiter};
 use smallvec::SmallVec;
 use std::panic::Location;
 
@@ -64,7 +63,7 @@ impl<S: Store> RawSegments<S> {
         let segments = self.segments(ask.span, mode);
         // A hint: whether newcomers may have to give way.
         let blocked = if !self.wait_queue.has_reservations() {
-            match self.attempt(segments) {
+            match self.attempt(segments, ask.wait) {
                 Ok(()) => return Some(self.granted(segments)),
                 Err(blocked) => Some(blocked),
             }
@@ -78,7 +77,7 @@ impl<S: Store> RawSegments<S> {
     #[track_caller]
     fn granted(&self, segments: Segments) -> Token {
         let at = Location::caller();
-        thread::with_record(|record| record.segments.note(self.id, segments, at));
+        thread::with_record(|record| record.parts.segments.note(self.id, segments, at));
         Token(segments)
     }
 
@@ -98,11 +97,13 @@ impl<S: Store> RawSegments<S> {
                 record,
                 request,
                 segments,
-                at,
+                wait,
             };
             let blocker = blocked.map(|blocked| acquisition.blocker(&blocked));
             let patience = self.wait_queue.patience();
+            // Readers may take turns in a word, so that a writer behind it is never woken.
             Waiter::new(&self.wait_queue, record, request, wait, patience, at)
+                .behind_any(segments.wish(self.id, at))
                 .acquire(&mut acquisition, blocker)
         });
         // Outside the closure, so that a panic names the caller's line, and so does the note of what is held.
@@ -112,8 +113,12 @@ impl<S: Store> RawSegments<S> {
 
     /// Enters all the segments, in ascending order, or none.
     #[inline]
-    fn attempt(&self, segments: Segments) -> Result<(), Blocked> {
+    fn attempt(&self, segments: Segments, wait: Wait) -> Result<(), Blocked> {
         let Segments { first, last, mode } = segments;
+        // [segment-try-looks]
+        if wait == Wait::Never && first < last && prim::intact!("segment-try-looks") {
+            self.look(segments)?;
+        }
         let mut at = first;
         loop {
             for word in run(&self.store, at, last) {
@@ -124,6 +129,22 @@ impl<S: Store> RawSegments<S> {
                     return Ok(());
                 }
                 at += 1;
+            }
+        }
+    }
+
+    /// Makes sure that no segment refuses, and enters none.
+    pub(super) fn look(&self, Segments { first, last, mode }: Segments) -> Result<(), Blocked> {
+        let mut at = first;
+        loop {
+            let words = run(&self.store, at, last);
+            if let Some(refuses) = words.iter().position(|word| !word.state().admits(mode)) {
+                return Err(Blocked(at + refuses as u64));
+            }
+            // The last segment may be the last that there can be.
+            match at.checked_add(words.len() as u64) {
+                Some(next) if next <= last => at = next,
+                _ => return Ok(()),
             }
         }
     }
@@ -143,7 +164,7 @@ impl<S: Store> RawSegments<S> {
 
     #[inline]
     pub(super) fn release(&self, token: &Token) {
-        thread::with_record(|record| record.segments.forget(self.id, token.0));
+        thread::with_record(|record| record.parts.segments.forget(self.id, token.0));
         self.leave(token.0);
     }
 
@@ -160,10 +181,8 @@ impl<S: Store> RawSegments<S> {
         // [wake-sleeper] The read-modify-write that left a word has also loaded its mark.
         if !left.is_empty() && prim::intact!("wake-sleeper") {
             self.wait_queue.with_queue(|queue, wakeups| {
-                for word in left {
-                    word.unmark_sleeper();
-                    queue.holder_left(word.id(), wakeups);
-                }
+                left.iter().for_each(|word| word.unmark_sleeper());
+                queue.holders_left(left.iter().map(|word| word.id()), wakeups);
             });
         }
     }
@@ -178,9 +197,7 @@ impl<S: Store> RawSegments<S> {
         // [share-wake] Writers sleep on, so the words stay marked.
         if !left.is_empty() && prim::intact!("share-wake") {
             self.wait_queue.with_queue(|queue, wakeups| {
-                for word in left {
-                    queue.holder_downgraded(word.id(), wakeups);
-                }
+                queue.holders_downgraded(left.iter().map(|word| word.id()), wakeups);
             });
         }
         let shared = Segments {
@@ -188,8 +205,8 @@ impl<S: Store> RawSegments<S> {
             ..token.0
         };
         thread::with_record(|record| {
-            if let Some(at) = record.segments.forget(self.id, token.0) {
-                record.segments.note(self.id, shared, at);
+            if let Some(at) = record.parts.segments.forget(self.id, token.0) {
+                record.parts.segments.note(self.id, shared, at);
             }
         });
         Token(shared)
@@ -226,7 +243,7 @@ struct SegmentAcquisition<'a, S: Store> {
     record: &'static ThreadRecord,
     request: Request,
     segments: Segments,
-    at: &'static Location<'static>,
+    wait: Wait,
 }
 
 /// A segment that refused the request.
@@ -248,29 +265,33 @@ impl<'a, S: Store> Acquisition for SegmentAcquisition<'a, S> {
     type Token = ();
     type Blocker = Blocker<'a>;
 
-    // Readers may take turns in a word, so that a writer behind it is never woken.
-    const RESERVES: Reserves = Reserves::WhileAsleep;
-
     fn attempt(&mut self) -> Attempt<(), Blocker<'a>> {
-        match self.lock.attempt(self.segments) {
+        match self.lock.attempt(self.segments, self.wait) {
             Ok(()) => Attempt::Granted(()),
             Err(blocked) => Attempt::Blocked(self.blocker(&blocked)),
         }
     }
 
-    fn is_blocked_by(&self, blocker: &Blocker<'a>) -> bool {
-        !blocker.word.state().admits(self.segments.mode)
+    fn look(&self, blocker: &Blocker<'a>) -> Standing {
+        match blocker.word.state().admits(self.segments.mode) {
+            true => Standing::Gone,
+            false => Standing::Stays,
+        }
     }
 
     fn deadlock_with(&self, blocker: &Blocker<'a>) -> Option<SelfDeadlock> {
         let Self { lock, record, .. } = self;
         if !record
+            .parts
             .segments
             .holds(lock.id, self.segments, blocker.segment)
         {
             return None;
         }
-        let (held, at) = record.segments.in_the_way_of(lock.id, self.segments)?;
+        let (held, at) = record
+            .parts
+            .segments
+            .in_the_way_of(lock.id, self.segments)?;
         Some(SelfDeadlock {
             asked: self.request,
             held: Request::new(lock.span(held), held.mode, self.request.owner),
@@ -295,20 +316,12 @@ impl<'a, S: Store> Acquisition for SegmentAcquisition<'a, S> {
     }
 
     fn held(&self) -> Vec<Request> {
-        self.record.segments.of_lock(self.lock.id, |held| {
+        self.record.parts.segments.of_lock(self.lock.id, |held| {
             Request::new(self.lock.span(held), held.mode, self.record.thread())
         })
     }
 
-    fn may_hold(&self) -> bool {
-        !self.held().is_empty()
-    }
-
-    fn wish(&self) -> Option<Wish> {
-        Some(self.segments.wish(self.lock.id, self.at))
-    }
-
-    fn adopt(&self, (): &(), sleeper: &Request) -> HolderId {
+    fn adopt(&self, (): &mut (), sleeper: &Request) -> HolderId {
         // The first segment that both ask for. They conflict, so there is one.
         let segment = self.lock.segment(sleeper.span.start());
         let word = self.lock.word(segment.max(self.segments.first));

@@ -1,7 +1,7 @@
-//! Which segments a thread holds: its part of what the library keeps for each thread.
+//! Which segments a thread holds.
 
 use crate::deadlock::{LockKey, Wish};
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
 use crate::range::span::Span;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -41,7 +41,7 @@ impl Segments {
         held.mode.conflicts(self.mode) && held.first <= self.last && self.first <= held.last
     }
 
-    /// The same at one of the segments.
+    /// Whether it has to wait at one of the segments.
     fn meets_at(self, held: Self, segment: u64) -> bool {
         held.mode.conflicts(self.mode) && (held.first..=held.last).contains(&segment)
     }
@@ -56,9 +56,9 @@ struct Hold {
 
 /// All that one thread holds.
 #[derive(Default)]
-pub(in crate::range) struct Held(RefCell<VecDeque<Hold>>);
+pub(in crate::range) struct HeldSegments(RefCell<VecDeque<Hold>>);
 
-impl Held {
+impl HeldSegments {
     /// Notes segments acquired there, in the lock with that id.
     pub(super) fn note(&self, lock: u64, segments: Segments, at: &'static Location<'static>) {
         self.0.borrow_mut().push_back(Hold { lock, segments, at });

@@ -66,6 +66,8 @@
 //! # Edges: steps that must not be left out
 //!
 //! - **roll-back**: a request that is refused leaves what it has entered, before it waits or gives up.
+//! - **segment-try-looks**: a request that may not wait and asks for several segments looks at all of them before it
+//!   enters the first. So a try that somebody refuses for as long as it lasts refuses nobody itself.
 //! - **mark-sleeper**, **wake-sleeper**, **share-wake**: a request that goes to sleep marks the word, and does not
 //!   sleep if the same operation shows that the word admits it. A request that leaves a word or shares it dispatches
 //!   the sleepers, if the same operation shows the mark. All are read-modify-writes of one word, so one side sees the
@@ -134,7 +136,7 @@ use std::fmt;
 ///
 /// # Fairness
 /// As [`RangeLock`](super::RangeLock)'s default. A try may fail because of another request that is itself about to be
-/// refused.
+/// refused, unless that is a try that a holder refuses for as long as it lasts.
 pub type SrlArray = RawSegments<Array>;
 
 /// The segment lock with its words in a radix tree that grows on demand, `srl-tree`.
@@ -217,6 +219,10 @@ unsafe impl<S: Store> RawRangeMutex for RawSegments<S> {
         self.span(self.segments(span, Mode::Shared))
     }
 
+    fn is_taken(&self, span: Span, mode: Mode) -> bool {
+        self.look(self.segments(span, mode)).is_err()
+    }
+
     unsafe fn span_of(&self, token: &Token) -> Option<Span> {
         Some(self.span(token.0))
     }
@@ -258,7 +264,7 @@ unsafe impl<S: Store> RawRangeLock for RawSegments<S> {
 
 impl<S: Store> Drop for RawSegments<S> {
     fn drop(&mut self) {
-        thread::with_record(|record| record.segments.forget_lock(self.id));
+        thread::with_record(|record| record.parts.segments.forget_lock(self.id));
     }
 }
 

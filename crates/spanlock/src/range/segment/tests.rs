@@ -1,7 +1,7 @@
 use super::{Fairness, Mode, RawSegments, SrlArray, SrlTree, Store};
 use crate::range::raw::{Ask, RawRangeLock, RawRangeMutex, Wait};
 use crate::range::wait::Patience;
-use crate::range::{Instrumented, RangeLock, RangeMutex, Span};
+use crate::range::{Limited, RangeLock, RangeMutex, Span};
 use prim::clock::Duration;
 use std::thread;
 
@@ -144,9 +144,12 @@ fn many_ranges_may_share_a_segment() {
         lock.read_many(ranges.clone());
     }
     assert!(lock.try_write(..).is_some());
-    let instrumented = Instrumented::new(SrlArray::builder().segment(8).segments(4).build());
-    let instrumented = RangeMutex::from_raw(instrumented);
-    assert!(instrumented.try_lock_many(ranges).is_some());
+    let limited = Limited::new(SrlArray::builder().segment(8).segments(4).build(), 1);
+    assert!(
+        RangeMutex::from_raw(limited)
+            .try_lock_many(ranges)
+            .is_some()
+    );
 }
 
 /// A tree with one segment for each position there is.

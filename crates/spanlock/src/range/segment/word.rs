@@ -1,6 +1,6 @@
 //! One segment's lock word: a writer bit, a sleeper bit and a count of readers. The parent module has a picture.
 
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::track::Track;
 
@@ -160,7 +160,7 @@ impl Word {
         self.state.fetch_and(!SLEEPER, Ordering::Relaxed);
     }
 
-    /// Sets the number of readers to so many below the limit, for tests: real readers would be too many.
+    /// Sets the number of readers to a number below the limit, for tests: real readers would be too many.
     #[cfg(test)]
     pub(super) fn preset_readers(&self, below_limit: u32) {
         self.state.store(READERS - below_limit, Ordering::Relaxed);

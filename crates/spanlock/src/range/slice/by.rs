@@ -8,7 +8,6 @@ use crate::range::holding::{
     of_anonymous, over_positions,
 };
 use crate::range::methods::{granted, one_range};
-use crate::range::order::Positions;
 use crate::range::owner::{Owner, Refusal};
 use crate::range::raw::{Mode, RawOwned, Wait};
 use prim::clock::{Duration, Instant};
@@ -106,8 +105,8 @@ where
         /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`].
         ///
         /// # Panics
-        /// When the range is reversed or reaches past the end; in debug builds, when this owner has some of it in the
-        /// way.
+        /// When the range is reversed or reaches past the end; in debug builds, when what this thread has
+        /// borrowed for this owner is in the way.
         read, try_read, try_read_for, try_read_until
     }
 
@@ -119,7 +118,8 @@ where
         /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`].
         ///
         /// # Panics
-        /// When the range is reversed or reaches past the end; in debug builds, when this owner has some of it.
+        /// When the range is reversed or reaches past the end; in debug builds, when this thread has
+        /// borrowed some of it for this owner.
         write, try_write, try_write_for, try_write_until
     }
 }

@@ -1,7 +1,7 @@
 //! What a slice lends: a part of it, for as long as its range is held.
 
 use crate::range::guard::{Guards, ReadGuard, WriteGuard};
-use crate::range::holding::{Holding, OfPositions, Place};
+use crate::range::holding::{Holding, OfPositions, Place, Until};
 use crate::range::owner::Refusal;
 use crate::range::raw::{RawOwned, RawRangeLock, Wait};
 use crate::range::slots::RawSlots;
@@ -231,7 +231,7 @@ impl<'a, T, L: RawRangeLock> LentWrite<[T], WriteGuard<'a, L>> {
 }
 
 impl<P: OfPositions + Clone> Whole<P> {
-    /// The first so many elements, and the others.
+    /// The first `elements` elements, and the others.
     fn split(mut self, elements: usize) -> (Self, Self) {
         let start = self.0.span().map_or(0, |span| span.start());
         let others = self.0.split_off(start + elements as u64);
@@ -279,12 +279,18 @@ impl<T, P: Place<Raw: RawOwned>> LentRead<[T], Whole<P>> {
     ///
     /// # Errors
     /// See there.
-    pub async fn upgrade_async(mut self) -> Result<LentWrite<[T], Whole<P>>, (Self, Refusal)>
+    #[track_caller]
+    pub fn upgrade_async(
+        mut self,
+    ) -> impl Future<Output = Result<LentWrite<[T], Whole<P>>, (Self, Refusal)>>
     where
         P: Clone,
     {
-        let outcome = self.hold.0.upgrade_async().await;
-        self.upgraded(outcome)
+        let until = Until::new(Wait::Forever);
+        async move {
+            let outcome = self.hold.0.upgrade_soon(until).await;
+            self.upgraded(outcome)
+        }
     }
 
     #[track_caller]

@@ -39,6 +39,7 @@ use std::ptr;
 /// assert_eq!(pages.read(31..33)[..], [1, 2]);
 /// ```
 ///
+/// It is made `from` a `Vec`, a box or an array, and [`with_lock`](Self::with_lock) of another kind of range lock.
 /// Empty slices, empty ranges and elements of no size are all fine.
 ///
 /// # When not to use it

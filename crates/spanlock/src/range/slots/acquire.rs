@@ -27,9 +27,10 @@ use super::token::{Granted, Token};
 use super::{Growth, ListToken, RawSlots};
 use crate::range::inspect::Request;
 use crate::range::list::Tried;
-use crate::range::raw::{Ask, Behind, Mode};
+use crate::range::parts::Local;
+use crate::range::raw::{Ask, Behind, Mode, Wait};
 use crate::range::span::Span;
-use crate::range::thread::{self, Local, ThreadRecord};
+use crate::range::thread::{self, ThreadRecord};
 use prim::atomic::Ordering;
 use prim::clock;
 use std::panic::Location;
@@ -78,10 +79,36 @@ impl RawSlots {
         if home.take_again(state, ask.span, mode, Location::caller()) {
             return Some(Token::of_slot(home, true));
         }
+        if ask.wait == Wait::Never {
+            return self.try_on_board(mode, ask, home, board);
+        }
         if state.is_held() {
             return self.acquire_beside(mode, ask, home, board);
         }
         self.acquire_in_home(mode, ask, home, board)
+    }
+
+    /// Looks for what is in the way of a request that may not wait, before it is announced [slot-try-looks]. Not, if it
+    /// is about to go to the waiting loop, whose attempt looks.
+    #[inline(never)]
+    #[track_caller]
+    fn try_on_board(
+        &self,
+        mode: Mode,
+        ask: &Ask<'_, ListToken>,
+        home: &Slot,
+        board: &Board,
+    ) -> Option<Token> {
+        let request = Request::new(ask.span, mode, home.asked_by());
+        let is_held = home.noted_state().is_held();
+        if is_held && board.buckets().is_none() {
+            return self.acquire_slowly(mode, *ask, None);
+        }
+        match board.look_for_refusal(&request) {
+            Err(met) => self.acquire_slowly(mode, *ask, met.map(Blocker::Slot)),
+            Ok(()) if is_held => self.acquire_beside(mode, ask, home, board),
+            Ok(()) => self.acquire_in_home(mode, ask, home, board),
+        }
     }
 
     /// Acquires a range where [`acquire_on_board`](Self::acquire_on_board) cannot: the lock has not moved, the thread
@@ -118,7 +145,7 @@ impl RawSlots {
         let mut blocker = None;
         if board.residue_is_empty() {
             let (plan, buckets) = self.plan(board, home, state, mode, span);
-            let entry = Entry::newcomer(Request::new(span, mode, home.thread()), at);
+            let entry = Entry::newcomer(Request::new(span, mode, home.asked_by()), at);
             let entered = match (plan, buckets) {
                 (Plan::Once, _) => board.enter(home, state, &entry),
                 (Plan::Listed, Some(buckets)) => {
@@ -126,20 +153,9 @@ impl RawSlots {
                 }
                 _ => self.enter_to_keep(board, home, state, entry, plan),
             };
-            // As `settle`, which costs a fresh range more here.
-            match entered {
-                // [annex-look]
-                Ok(_) if board.annex_is_empty() => {
-                    home.decide();
-                    return Some(Token::of_slot(home, true));
-                }
-                entered => match self.settle_outlined(mode, span, board, home, entered) {
-                    Ok(_) => {
-                        home.decide();
-                        return Some(Token::of_slot(home, true));
-                    }
-                    Err(met) => blocker = Some(met),
-                },
+            match self.grant(mode, span, board, home, entered) {
+                Ok(()) => return Some(Token::of_slot(home, true)),
+                Err(met) => blocker = met,
             }
         }
         self.acquire_slowly(mode, *ask, blocker)
@@ -156,7 +172,7 @@ impl RawSlots {
         let at = Location::caller();
         let outcome = thread::with_record(|record| {
             let request = Request::new(ask.span, mode, record.thread());
-            let mut attempt = self.in_list(record, request, at, ask.behind());
+            let mut attempt = self.in_list(record, request, at, ask.wait, ask.behind());
             let tried = attempt.try_once();
             self.consider_move(&attempt, record);
             match &tried {
@@ -176,8 +192,8 @@ impl RawSlots {
         }
     }
 
-    /// Announces the request in another of the thread's slots, since something is held in its home slot on that board.
-    /// Not, unless the range is to be listed: then most likely nobody is in its way.
+    /// For a thread that holds something in its home slot: announces a request that can be listed in another of the
+    /// thread's slots, since most likely nobody is in its way. Any other goes on as a blocked one.
     #[inline(never)]
     #[track_caller]
     fn acquire_beside(
@@ -194,23 +210,14 @@ impl RawSlots {
             && let Some(buckets) = self.buckets_for(board, home, home, ask.span)
             && let Some(slot) = board.take_other(home)
         {
-            let entry = Entry::newcomer(Request::new(ask.span, mode, home.thread()), at);
-            match self.enter_listed(board, buckets, home, slot, entry) {
-                // [annex-look]
-                Ok(_) if board.annex_is_empty() => {
-                    slot.decide();
-                    return Some(Token::of_slot(slot, false));
+            let entry = Entry::newcomer(Request::new(ask.span, mode, home.asked_by()), at);
+            let entered = self.enter_listed(board, buckets, home, slot, entry);
+            match self.grant(mode, ask.span, board, slot, entered) {
+                Ok(()) => return Some(Token::of_slot(slot, false)),
+                Err(met) => {
+                    board.give_back(slot);
+                    blocker = met;
                 }
-                entered => match self.settle_outlined(mode, ask.span, board, slot, entered) {
-                    Ok(_) => {
-                        slot.decide();
-                        return Some(Token::of_slot(slot, false));
-                    }
-                    Err(met) => {
-                        board.give_back(slot);
-                        blocker = Some(met);
-                    }
-                },
             }
         }
         self.acquire_slowly(mode, *ask, blocker)
@@ -267,18 +274,18 @@ impl RawSlots {
         (home.advice().grants.plan(otherwise, last, mode), buckets)
     }
 
-    /// The buckets, if there are any and the range is to be listed that the thread with that home slot is about to
-    /// announce in a slot of its own.
+    /// The buckets, if there are any and the range is to be listed that is about to be announced in a slot, by the
+    /// advice of another slot or of the same.
     pub(super) fn buckets_for<'a>(
         &self,
         board: &'a Board,
-        home: &Slot,
+        adviser: &Slot,
         slot: &Slot,
         span: Span,
     ) -> Option<&'a Buckets> {
         match self.setup().advice {
             Advice::Always(plan) => Self::always(plan, board, span),
-            Advice::Learnt => Self::learn_where(board, home, slot, span),
+            Advice::Learnt => Self::learn_where(board, adviser, slot, span),
         }
     }
 
@@ -289,39 +296,39 @@ impl RawSlots {
         buckets.filter(is_narrow)
     }
 
-    /// Where the thread has learned that it should look: as [`buckets_for`](Self::buckets_for). Where there are no
+    /// Where it has turned out best to look: as [`buckets_for`](Self::buckets_for). Where there are no
     /// buckets, it may be time to make them.
     #[inline]
     fn learn_where<'a>(
         board: &'a Board,
-        home: &Slot,
+        adviser: &Slot,
         slot: &Slot,
         span: Span,
     ) -> Option<&'a Buckets> {
         let Some(buckets) = board.buckets() else {
             if is_sample(slot.noted_state().number(), slot.number()) {
-                Self::vote_on_buckets(board, home, slot, span);
+                Self::vote_on_buckets(board, adviser, slot, span);
             }
             return None;
         };
         if !buckets.is_narrow(span.start(), span.last()) {
             return None;
         }
-        if home.advice().window.count_narrow() {
-            Self::vote_on_rest(board, home);
+        if adviser.advice().window.count_narrow() {
+            Self::vote_on_rest(board, adviser);
         }
         board.advice.lists().then_some(buckets)
     }
 
     /// Makes buckets, if the threads' samples are far apart.
     #[cold]
-    fn vote_on_buckets(board: &Board, home: &Slot, slot: &Slot, span: Span) {
-        // What came before in the slot, or, in a new one, in the home slot.
+    fn vote_on_buckets(board: &Board, adviser: &Slot, slot: &Slot, span: Span) {
+        // What came before in the slot, or, in a new one, in the one that advises.
         let was_used = |slot: &&Slot| slot.load(Ordering::Relaxed).number() != 0;
-        let Some(before) = [slot, home].into_iter().find(was_used) else {
+        let Some(before) = [slot, adviser].into_iter().find(was_used) else {
             return;
         };
-        let window = &home.advice().window;
+        let window = &adviser.advice().window;
         // The thread whose vote decides makes the buckets, for ranges of its own: a few long ranges of another thread
         // would make them useless for all.
         if let Some((ballot, digits)) = window.note_sample(before.announced(), span, board.len())
@@ -333,8 +340,8 @@ impl RawSlots {
 
     /// Ends a window of narrow requests. Now and then, takes the slots off the count that are idle.
     #[cold]
-    fn vote_on_rest(board: &Board, home: &Slot) {
-        let window = &home.advice().window;
+    fn vote_on_rest(board: &Board, adviser: &Slot) {
+        let window = &adviser.advice().window;
         if window.is_to_tidy() && !board.counted().is_none() {
             board.tidy();
         }
@@ -363,28 +370,64 @@ impl RawSlots {
         entered
     }
 
-    /// Announces a narrow request in a slot of the thread with that home slot, where it is to be listed.
+    /// Announces a narrow request in a slot, where it is to be listed.
     #[inline(always)] // An entry that is handed on twice is written to memory twice, and read too soon after.
     pub(super) fn enter_listed<'a>(
         &self,
         board: &'a Board,
         buckets: &Buckets,
-        home: &Slot,
+        adviser: &Slot,
         slot: &'a Slot,
         entry: Entry<'_>,
     ) -> Result<WholeGrant, SlotBlocker<'a>> {
         let mut met = Met::NOBODY;
         let entered = board.enter_buckets(buckets, slot, slot.noted_state(), entry, &mut met);
         if met != Met::NOBODY {
-            home.advice().window.pay(met);
+            adviser.advice().window.pay(met);
         }
         entered
+    }
+
+    /// Announces a request where it is to be listed, or else for all to see.
+    #[inline(always)] // Most of a newcomer's entry is constant.
+    pub(super) fn enter<'a>(
+        &self,
+        board: &'a Board,
+        buckets: Option<&Buckets>,
+        adviser: &Slot,
+        slot: &'a Slot,
+        entry: Entry<'_>,
+    ) -> Result<WholeGrant, SlotBlocker<'a>> {
+        match buckets {
+            Some(buckets) => self.enter_listed(board, buckets, adviser, slot, entry),
+            None => board.enter(slot, slot.noted_state(), &entry),
+        }
+    }
+
+    /// Grants a request for that range, which is announced in that slot, if nothing is in its way. Otherwise it
+    /// withdraws, and what is in its way is returned, if that is known.
+    #[inline(always)] // As `settle`, which costs a fresh range more here.
+    pub(super) fn grant<'a>(
+        &self,
+        mode: Mode,
+        span: Span,
+        board: &'a Board,
+        slot: &Slot,
+        entered: Result<WholeGrant, SlotBlocker<'a>>,
+    ) -> Result<(), Option<Blocker<'a>>> {
+        match entered {
+            // [annex-look]
+            Ok(_) if board.annex_is_empty() => {}
+            entered => self.settle_outlined(mode, span, board, slot, entered)?,
+        }
+        slot.decide();
+        Ok(())
     }
 
     /// As [`settle`](Self::settle), for a request for that range which is announced in that slot. It makes the request
     /// anew: if its caller used the entry again, the entry would not stay in registers, and that would cost more than
     /// all else between the announcement and the return.
-    #[cold] // It has met another one, or a thread holds many ranges.
+    #[cold] // It has met another one, or the annex is in use.
     #[inline(never)]
     fn settle_outlined<'a>(
         &self,
@@ -393,9 +436,16 @@ impl RawSlots {
         board: &'a Board,
         slot: &Slot,
         entered: Result<WholeGrant, SlotBlocker<'a>>,
-    ) -> Result<WholeGrant, Blocker<'a>> {
-        let request = Request::new(span, mode, slot.thread());
-        thread::with_record(|record| self.settle(record, board, slot, entered, &request))
+    ) -> Result<(), Option<Blocker<'a>>> {
+        let request = Request::new(span, mode, slot.asked_by());
+        thread::with_record(
+            |record| match self.settle(record, board, slot, entered, &request) {
+                Ok(_) => Ok(()),
+                // A thread that is exiting has borrowed the record, and the walk must not last longer.
+                Err(Blocker::Node(_)) if !record.is_here() => Err(None),
+                Err(met) => Err(Some(met)),
+            },
+        )
     }
 
     /// A request that met nothing in its way in the slots makes sure that nothing is in its way in the annex. One that
@@ -412,7 +462,7 @@ impl RawSlots {
         let settled = match entered {
             // [annex-look]
             Ok(whole) if board.annex_is_empty() => Ok(whole),
-            Ok(whole) => board.check_annex(record, request).map(|()| whole),
+            Ok(whole) => board.look_in_annex(record, request).map(|()| whole),
             Err(met) => Err(Blocker::Slot(met)),
         };
         settled.inspect_err(|_| self.withdraw(board, slot))

@@ -28,8 +28,9 @@ use super::{RawSlots, Token};
 use crate::range::inspect::Request;
 use crate::range::list::{Behalf, Blocker as NodeBlocker, Link, ListAcquisition, Node, Outside};
 use crate::range::list::{Tried, Walk, await_decision};
+use crate::range::raw::Wait;
 use crate::range::thread::{Pin, ThreadRecord};
-use crate::range::wait::Attempt;
+use crate::range::wait::{Attempt, HolderId};
 use prim::atomic::Ordering;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -54,7 +55,7 @@ impl Board {
     /// Makes sure that nothing in the annex is in the way of a request that is announced in a slot. Takes what is gone
     /// at its beginning out of it: so it is empty soon after the last release.
     #[cold] // A thread holds many ranges.
-    pub(super) fn check_annex<'a>(
+    pub(super) fn look_in_annex<'a>(
         &self,
         record: &'static ThreadRecord,
         request: &Request,
@@ -95,9 +96,28 @@ impl Board {
         }
     }
 
+    /// Makes sure that nothing is in the way of a request which was in the list when the lock moved; but for the node
+    /// that it replaces.
+    pub(super) fn look_in_residue<'a>(
+        &self,
+        record: &'static ThreadRecord,
+        request: &Request,
+        behalf: Option<&Behalf<'_>>,
+    ) -> Result<(), Blocker<'a>> {
+        if self.residue_is_empty() {
+            return Ok(());
+        }
+        let pin = record.pin();
+        match self.residue_in_the_way_of(&pin, request, behalf) {
+            // SAFETY: a walk has met the node under this pin.
+            Some(node) => Err(Blocker::Node(unsafe { NodeBlocker::new(node, pin) })),
+            None => Ok(()),
+        }
+    }
+
     /// A node in the way of a request, of those that were in the list when the lock moved; not the one that it
     /// replaces.
-    pub(super) fn residue_in_the_way_of(
+    fn residue_in_the_way_of(
         &self,
         pin: &Pin,
         request: &Request,
@@ -106,10 +126,9 @@ impl Board {
         let mut walk = Walk::from_head(pin, self.residue());
         let mut met = None;
         while let Some((node, link)) = walk.next() {
-            let is_replaced = || behalf.is_some_and(|behalf| behalf.replaces(node));
             // [residue]
             let is_met = node.request(link).conflicts(request) && prim::intact!("residue");
-            if is_met && !is_replaced() {
+            if is_met && !is_replaced(behalf, node.id()) {
                 met = Some(NonNull::from(node));
                 break;
             }
@@ -120,14 +139,42 @@ impl Board {
         met
     }
 
+    /// What is in the way of a request that may not wait, and is to be inserted into the annex: outside of that. The
+    /// walk to its place meets what is there.
+    fn look_for_refusal_beside_annex<'a>(
+        &'a self,
+        record: &'static ThreadRecord,
+        request: &Request,
+        behalf: Option<&Behalf<'_>>,
+    ) -> Result<(), Blocker<'a>> {
+        match self.find(|slot| {
+            slot.blocks(request)
+                .filter(|_| !is_replaced(behalf, slot.id()))
+        }) {
+            Some(met) => Err(Blocker::Slot(met)),
+            None => self.look_in_residue(record, request, behalf),
+        }
+    }
+
     /// What is announced in a slot in the way of a request that is in the annex, after its fence. Grants that are kept
-    /// and in its way are revoked, and others are not kept.
-    fn slot_in_the_way_of(&self, request: &Request) -> Option<SlotBlocker<'_>> {
+    /// and in its way are revoked, and others are not kept. What it replaces is not in its way.
+    fn slot_in_the_way_of(
+        &self,
+        request: &Request,
+        behalf: Option<&Behalf<'_>>,
+    ) -> Option<SlotBlocker<'_>> {
         self.find(|slot| match slot.look(request, request.span) {
-            Look::Held(state) => Some(SlotBlocker::new(slot, state)),
-            Look::Clear | Look::RulesOutGrant => None,
+            Look::Held(state) if !is_replaced(behalf, slot.id()) => {
+                Some(SlotBlocker::new(slot, state))
+            }
+            _ => None,
         })
     }
+}
+
+/// Whether a request replaces what is held in the node or slot of that id.
+fn is_replaced(behalf: Option<&Behalf<'_>>, id: HolderId) -> bool {
+    behalf.is_some_and(|behalf| behalf.replaces(id))
 }
 
 impl RawSlots {
@@ -138,10 +185,18 @@ impl RawSlots {
         record: &'static ThreadRecord,
         request: Request,
         at: &'static Location<'static>,
+        wait: Wait,
         behalf: Option<&'a Behalf<'a>>,
     ) -> Attempt<Token, Blocker<'a>> {
-        let annex = board.annex_or_new();
-        let mut node = ListAcquisition::new(annex, &self.wait_queue, record, request, at, None);
+        // [annex-try-looks]
+        if wait == Wait::Never
+            && prim::intact!("annex-try-looks")
+            && let Err(met) = board.look_for_refusal_beside_annex(record, &request, behalf)
+        {
+            return Attempt::Blocked(met);
+        }
+        let (annex, queue) = (board.annex_or_new(), &self.wait_queue);
+        let mut node = ListAcquisition::new(annex, queue, record, request, at, wait, None);
         if let Some(behalf) = behalf {
             node.on_behalf(behalf);
         }
@@ -149,7 +204,7 @@ impl RawSlots {
         let tried = node.try_beside(|pin| {
             // [annex-insert] [registry]
             if prim::intact!("annex-insert") {
-                met = board.slot_in_the_way_of(&request);
+                met = board.slot_in_the_way_of(&request, behalf);
             }
             if met.is_some() {
                 return Err(Outside::Other);
@@ -197,7 +252,14 @@ mod tests {
         thread::with_record(|record| {
             let board = lock.board().expect("it has moved");
             let request = Request::new(span(6..9), Mode::Exclusive, record.thread());
-            let attempt = lock.try_in_annex(board, record, request, Location::caller(), None);
+            let attempt = lock.try_in_annex(
+                board,
+                record,
+                request,
+                Location::caller(),
+                Wait::Forever,
+                None,
+            );
             assert!(matches!(attempt, Attempt::Blocked(Blocker::Node(_))));
         });
         // SAFETY: the lock has granted it.

@@ -18,12 +18,11 @@ use super::request::{Entry, Seniority};
 use super::token::{Granted, Token};
 use super::{Growth, InList, ListToken, RawSlots};
 use crate::range::inspect::{Request, SelfDeadlock};
-use crate::range::list::{Behalf, Blocker as NodeBlocker, MANY, Tried};
-use crate::range::owner::OwnerId;
+use crate::range::list::{Behalf, MANY, Tried};
 use crate::range::raw::{Ask, Mode, Wait};
 use crate::range::thread::{self, ThreadRecord};
 use crate::range::wait::{
-    Acquisition, Attempt, Holder, HolderId, Refused, Reserves, Runner, Waiter,
+    Acquisition, Attempt, Holder, HolderId, Refused, Runner, Standing, Waiter,
 };
 use crate::wait::Stay;
 use prim::atomic::Ordering;
@@ -44,17 +43,9 @@ impl RawSlots {
         let at = Location::caller();
         let outcome = thread::with_record(|record| {
             let request = Request::new(span, mode, record.thread());
-            let list = self.in_list(record, request, at, ask.behind());
-            let mut acquisition = SlotAcquisition {
-                is_unlimited: wait == Wait::Forever,
-                ..SlotAcquisition::new(self, record, request, at, list)
-            };
-            let mut blocker = blocker;
-            if let Some(Blocker::Slot(_)) = &blocker {
-                acquisition.note_block();
-                // A request that waits in place waits for whatever is in its way now.
-                blocker = blocker.filter(|_| acquisition.may_wait_in_place().is_none());
-            }
+            let list = self.in_list(record, request, at, wait, ask.behind());
+            let mut acquisition = SlotAcquisition::new(self, record, request, at, wait, list);
+            let blocker = acquisition.blocked_by(blocker);
             let queue = &self.wait_queue;
             let waiter = Waiter::new(queue, record, request, wait, queue.patience(), at);
             acquisition.acquire(waiter, blocker)
@@ -90,9 +81,8 @@ pub(super) struct SlotAcquisition<'a> {
     was_blocked: bool,
     /// How long it waits in place.
     stay: Stay<'a>,
-    /// It has no deadline. One that has must not wait for holder after holder without a look at the time.
-    is_unlimited: bool,
-    /// Whose request it is, if not the thread's. What owners hold is not in slots.
+    wait: Wait,
+    /// Whose request it is, if not the thread's.
     behalf: Option<&'a Behalf<'a>>,
     /// The request as one to the list, for as long as the lock has not moved.
     list: InList<'a>,
@@ -104,6 +94,7 @@ impl<'a> SlotAcquisition<'a> {
         record: &'static ThreadRecord,
         request: Request,
         at: &'static Location<'static>,
+        wait: Wait,
         list: InList<'a>,
     ) -> Self {
         Self {
@@ -114,13 +105,13 @@ impl<'a> SlotAcquisition<'a> {
             seniority: Seniority::NEWCOMER,
             was_blocked: false,
             stay: Stay::new(&record.spins),
-            is_unlimited: false,
+            wait,
             behalf: None,
             list,
         }
     }
 
-    /// The same for an owner's request.
+    /// Makes it an owner's request.
     pub(super) fn on_behalf(self, behalf: &'a Behalf<'a>) -> Self {
         Self {
             behalf: Some(behalf),
@@ -154,26 +145,41 @@ impl<'a> SlotAcquisition<'a> {
         outcome
     }
 
-    fn end(self, granted: Option<&Token>) {
+    pub(super) fn end(self, granted: Option<&Token>) {
         let granted = granted.filter(|token| token.is_of_list());
         self.list.end(granted.map(Token::as_list_token).as_ref());
     }
 
+    /// Notes what an attempt before it has met. Returns what it is to wait for before it tries again.
+    pub(super) fn blocked_by<'b>(&mut self, met: Option<Blocker<'b>>) -> Option<Blocker<'b>> {
+        if !matches!(met, Some(Blocker::Slot(_))) {
+            return met;
+        }
+        self.note_block();
+        // A request that waits in place waits for whatever is in its way now.
+        met.filter(|_| self.may_wait_in_place().is_none())
+    }
+
     /// Notes that it was blocked, and when a writer was for the first time. Readers stay newcomers: while one writer
-    /// follows another they gather, and then they hold their ranges together.
+    /// follows another they gather, and then they hold their ranges together. So do tries, which await nothing.
     fn note_block(&mut self) {
         self.was_blocked = true;
-        if self.seniority == Seniority::NEWCOMER && self.request.mode == Mode::Exclusive {
+        let may_be_senior = self.request.mode == Mode::Exclusive && self.wait != Wait::Never;
+        if self.seniority == Seniority::NEWCOMER && may_be_senior {
             self.seniority = Seniority::blocked_at(clock::nanoseconds());
         }
     }
 
-    /// What the advice says about a request that was blocked. `None`: it was not.
+    /// What the advice is to know of a request that was blocked. `None`: it was not.
     fn blocked(&self) -> Option<Blocked> {
         self.was_blocked.then(|| Blocked {
             mode: self.request.mode,
-            is_unlimited: self.is_unlimited,
-            may_spin: !self.stay.is_over() && self.stay.may_pay(),
+            // One that has a deadline must not wait for holder after holder without a look at the time. Nor may a task:
+            // the holder may have to run on this very thread.
+            is_unlimited: self.wait == Wait::Forever && self.list.blocks_thread(),
+            may_spin: !self.stay.is_over()
+                && self.stay.may_pay()
+                && !self.lock.wait_queue.is_short_of_processors(),
         })
     }
 
@@ -187,16 +193,23 @@ impl<'a> SlotAcquisition<'a> {
 
     /// One attempt on the board.
     fn attempt_on(&mut self, board: &'a Board) -> Attempt<Token, Blocker<'a>> {
-        if self.behalf.is_some() {
-            return self.attempt_in_annex(board);
-        }
-        let most_others = match self.lock.setup().growth {
-            Growth::Annex => 0,
-            _ => MANY - 1,
-        };
-        match board.free_slot(self.record, most_others) {
+        match self.free_slot(board) {
             Some(own) => self.attempt_in_slot(board, own),
             None => self.attempt_in_annex(board),
+        }
+    }
+
+    /// A slot for the request. `None`: it belongs in the annex.
+    fn free_slot(&self, board: &'a Board) -> Option<FreeSlot<'a>> {
+        let is_for_annex = self.lock.setup().growth == Growth::Annex;
+        match self.behalf {
+            None => {
+                let most_others = if is_for_annex { 0 } else { MANY - 1 };
+                board.free_slot(self.record, most_others)
+            }
+            // A request that replaces what its owner holds is inserted beside that.
+            Some(behalf) if is_for_annex || behalf.replaced().is_some() => None,
+            Some(_) => board.lend().map(FreeSlot::lent),
         }
     }
 
@@ -205,63 +218,66 @@ impl<'a> SlotAcquisition<'a> {
             record,
             request,
             at,
+            wait,
             behalf,
             ..
         } = *self;
-        self.lock.try_in_annex(board, record, request, at, behalf)
+        self.lock
+            .try_in_annex(board, record, request, at, wait, behalf)
     }
 
-    /// One attempt in a slot of the thread's.
+    /// One attempt in a slot of the thread's, or a lent one.
     fn attempt_in_slot(
         &mut self,
         board: &'a Board,
         own: FreeSlot<'a>,
     ) -> Attempt<Token, Blocker<'a>> {
         let slot = own.slot;
+        if debug::CHECKS && own.home.is_none() {
+            slot.note_borrower(self.record.thread());
+        }
         let entry = Entry {
             seniority: self.seniority,
             in_place: self.may_wait_in_place(),
             ..Entry::newcomer(self.request, self.at)
         };
-        let buckets = own
-            .home
-            .and_then(|home| self.lock.buckets_for(board, home, slot, self.request.span));
+        let adviser = own.adviser();
+        let span = self.request.span;
+        let buckets = self.lock.buckets_for(board, adviser, slot, span);
         if own.is_home() {
             slot.advice().grants.drop_next();
         }
-        // It is likely to be blocked again, and an announcement in vain would cost all others a cache miss.
-        let foreseen = match self.was_blocked {
-            true => board.foresee(buckets, slot, &entry),
-            false => Ok(None),
+        let looked = match (self.wait, self.was_blocked) {
+            (Wait::Never, _) => self.look_for_refusal(board).map(|()| None),
+            // It is likely to be blocked again, and an announcement in vain would cost all others a cache miss.
+            (_, true) => board
+                .look_before(buckets, slot, &entry)
+                .map_err(Blocker::Slot),
+            (_, false) => Ok(None),
         };
-        let turn = foreseen.as_ref().ok().copied().flatten();
-        let entered = match (foreseen, own.home.zip(buckets)) {
-            (Err(met), _) => Err(Blocker::Slot(met)),
-            (Ok(_), announced) => {
-                let entered = match announced {
-                    Some((home, buckets)) => {
-                        self.lock.enter_listed(board, buckets, home, slot, entry)
-                    }
-                    None => board.enter(slot, slot.noted_state(), &entry),
-                };
+        let turn = looked.as_ref().ok().copied().flatten();
+        let entered = match (looked, buckets) {
+            (Err(met), _) => Err(met),
+            (Ok(_), buckets) => {
+                let entered = self.lock.enter(board, buckets, adviser, slot, entry);
                 self.lock
                     .settle(self.record, board, slot, entered, &entry.request)
             }
         };
         let entered = match entered {
-            Ok(_) => self
-                .check_residue(board)
+            Ok(_) => board
+                .look_in_residue(self.record, &self.request, None)
                 .inspect_err(|_| self.lock.leave(board, slot)),
             Err(met) => Err(met),
         };
         match entered {
             Ok(()) => {
                 match self.request.mode {
-                    Mode::Shared => slot.decide(),
-                    Mode::Exclusive => {
+                    Mode::Exclusive if self.was_blocked => {
                         let turn = turn.unwrap_or_else(clock::nanoseconds);
                         slot.decide_on(threads::node(), turn);
                     }
+                    _ => slot.decide(),
                 }
                 Attempt::Granted(Token::of_slot(slot, own.is_home()))
             }
@@ -275,26 +291,31 @@ impl<'a> SlotAcquisition<'a> {
         }
     }
 
-    /// Makes sure that nothing is in the way which was in the list when the lock moved.
-    fn check_residue(&self, board: &'a Board) -> Result<(), Blocker<'a>> {
-        if board.residue_is_empty() {
+    /// What is in the way of a request that may not wait, anywhere on the board. It is not announced.
+    fn look_for_refusal(&self, board: &'a Board) -> Result<(), Blocker<'a>> {
+        if let Err(Some(met)) = board.look_for_refusal(&self.request) {
+            return Err(Blocker::Slot(met));
+        }
+        if !prim::intact!("slot-try-looks") {
             return Ok(());
         }
-        let pin = self.record.pin();
-        match board.residue_in_the_way_of(&pin, &self.request, None) {
-            // SAFETY: a walk has met the node under this pin.
-            Some(node) => Err(Blocker::Node(unsafe { NodeBlocker::new(node, pin) })),
-            None => Ok(()),
-        }
+        board.look_in_annex(self.record, &self.request)?;
+        board.look_in_residue(self.record, &self.request, None)
+    }
+
+    /// Whether it may hold a range of the lock.
+    fn may_hold(&self) -> bool {
+        let holds_slot = |board: &Board| {
+            home::known(board).is_none_or(|home| !home.is_free() || home.has_others())
+        };
+        self.list.may_hold()
+            || self.list.blocks_thread() && self.lock.board().is_some_and(holds_slot)
     }
 }
 
 impl<'a> Acquisition for SlotAcquisition<'a> {
     type Token = Token;
     type Blocker = Blocker<'a>;
-
-    // Nodes and announcements end once, and wake their sleepers then.
-    const RESERVES: Reserves = Reserves::WhenWoken;
 
     fn attempt(&mut self) -> Attempt<Token, Blocker<'a>> {
         loop {
@@ -312,25 +333,20 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
         }
     }
 
-    fn is_blocked_by(&self, blocker: &Blocker<'a>) -> bool {
+    fn look(&self, blocker: &Blocker<'a>) -> Standing {
         match blocker {
-            Blocker::Node(node) => self.list.is_blocked_by(node),
+            Blocker::Node(node) => self.list.look(node),
+            Blocker::Slot(met) if !met.is_in_the_way(self.request.mode) => Standing::Gone,
             // A writer that has met another one in place goes on when that one holds its range: it may be the next.
-            Blocker::Slot(slot) => {
-                slot.is_in_the_way(self.request.mode)
-                    && !(slot.is_decided() && self.may_wait_in_place().is_some())
+            Blocker::Slot(met) if met.is_decided() && self.may_wait_in_place().is_some() => {
+                Standing::Gone
             }
-        }
-    }
-
-    fn has_waited_for(&self, blocker: &Blocker<'a>) -> bool {
-        matches!(blocker, Blocker::Slot(slot) if slot.outlasts_us)
-    }
-
-    fn sees_withdrawal_of(&self, blocker: &Blocker<'a>) -> bool {
-        match blocker {
-            Blocker::Node(node) => self.list.sees_withdrawal_of(node),
-            Blocker::Slot(slot) => slot.await_decision(self.request.mode),
+            Blocker::Slot(met) if met.outlasts_us => Standing::Outlasts,
+            // A writer that was blocked awaits its range, maybe in place.
+            Blocker::Slot(met) if met.slot.seniority() == Seniority::NEWCOMER => {
+                Standing::Undecided
+            }
+            Blocker::Slot(_) => Standing::Stays,
         }
     }
 
@@ -338,8 +354,12 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
         match blocker {
             Blocker::Node(node) => self.list.deadlock_with(node),
             Blocker::Slot(met) => {
-                let is_ours = self.list.blocks(OwnerId::of_thread(met.slot.thread()));
-                (is_ours && met.is_in_the_way(self.request.mode)).then(|| SelfDeadlock {
+                // A piece is granted whoever is in its way.
+                let may_stay = !self.behalf.is_some_and(Behalf::is_piece);
+                let is_ours = may_stay && self.list.blocks(met.slot.asked_by());
+                // What another thread has locked for the owner, that one may release.
+                let is_here = met.slot.is_of(self.record.thread());
+                (is_ours && is_here && met.is_in_the_way(self.request.mode)).then(|| SelfDeadlock {
                     asked: self.request,
                     held: met.slot.request(met.state),
                     at: met.slot.at(),
@@ -364,39 +384,34 @@ impl<'a> Acquisition for SlotAcquisition<'a> {
     }
 
     fn held(&self) -> Vec<Request> {
+        if !self.may_hold() {
+            return Vec::new();
+        }
         let mut held = self.lock.holders(self.record);
         held.retain(|holder| self.list.blocks(holder.owner));
         held.extend(self.list.replaced());
         held
     }
 
-    fn may_hold(&self) -> bool {
-        let holds_slot = |board: &Board| {
-            home::known(board).is_none_or(|home| !home.is_free() || home.has_others())
-        };
-        self.list.may_hold()
-            || self.list.blocks_thread() && self.lock.board().is_some_and(holds_slot)
-    }
-
-    fn adopt(&self, token: &Token, sleeper: &Request) -> HolderId {
+    fn adopt(&self, token: &mut Token, sleeper: &Request) -> HolderId {
         // SAFETY: this lock has granted the token just now.
         match unsafe { token.granted() } {
-            Granted::List(token) | Granted::Annex(token) => self.list.adopt(&token, sleeper),
-            Granted::Slot(slot) => slot.id(),
-        }
-    }
-
-    fn adopted(&self, token: Token) -> Token {
-        // SAFETY: this lock has granted the token just now.
-        match unsafe { token.granted() } {
-            Granted::List(token) => Token::of_list(&self.list.adopted(token)),
-            Granted::Annex(token) => Token::of_annex(&self.list.adopted(token)),
+            Granted::List(mut listed) => {
+                let holder = self.list.adopt(&mut listed, sleeper);
+                *token = Token::of_list(&listed);
+                holder
+            }
+            Granted::Annex(mut annexed) => {
+                let holder = self.list.adopt(&mut annexed, sleeper);
+                *token = Token::of_annex(&annexed);
+                holder
+            }
             Granted::Slot(slot) => {
                 // [slot-inherit] As if each sleeper had marked the slot itself.
                 if prim::intact!("slot-inherit") {
                     slot.inherit_sleeper();
                 }
-                token
+                slot.id()
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The board of a lock: all its slots, and what goes with them. The edges cited are the parent module's.
 
-use super::advice::{LINES_A_PROCESSOR, OfLock};
-use super::buckets::{Buckets, Places};
+use super::advice::{LINES_A_PROCESSOR, LockAdvice};
+use super::buckets::{BucketPlaces, Buckets};
 use super::lazy::Lazy;
 use super::slot::Slot;
 use crate::range::list::{AtomicLink, Link, List, Policy, SharedExclusive, SkipIndex};
@@ -14,7 +14,7 @@ use std::ptr::{self, NonNull};
 const FIRST_CHUNK: usize = prim::sized(4, 2);
 
 /// Enough for some slots more than [`MANY`](crate::range::list::MANY) of each thread that a program can have.
-const CHUNKS: usize = 24;
+const CHUNKS: usize = 23;
 
 /// A skip list, whose requests wait in the lock's queue.
 pub(super) type Annex = List<SharedExclusive, SkipIndex>;
@@ -37,19 +37,21 @@ pub(super) struct Board {
     len: AtomicU32,
     /// How many of them are nobody's. While a slot becomes somebody's, it may count wrongly, even below zero.
     pub(super) vacant: AtomicU32,
+    /// How many of them are there to be lent. They are never a thread's again.
+    pub(super) lendable: AtomicU32,
     chunks: [Lazy<Slot>; CHUNKS],
     /// Which slots are [counted](Counted).
     counted: AtomicU64,
     /// Made when narrow requests are far apart.
     buckets: Lazy<Buckets>,
-    pub(super) advice: OfLock,
+    pub(super) advice: LockAdvice,
     _track: Track,
 }
 
 /// Which slots are counted: those with announcements that are not listed in buckets, and some that are idle.
 ///
-/// It is the sum of a number of each, which is one in the upper half and the slot's number in the lower half. So if
-/// one slot is counted, it says which.
+/// The upper half is how many they are, and the lower half the sum of their numbers: if one slot is counted, its
+/// number.
 #[derive(Clone, Copy)]
 pub(super) struct Counted(u64);
 
@@ -85,10 +87,11 @@ impl Board {
             id: BOARDS.fetch_add(1, Ordering::Relaxed) + 1,
             len: AtomicU32::new(0),
             vacant: AtomicU32::new(0),
+            lendable: AtomicU32::new(0),
             chunks: prim::array![Lazy::new(); CHUNKS],
             counted: AtomicU64::new(0),
             buckets: Lazy::new(),
-            advice: OfLock::default(),
+            advice: LockAdvice::default(),
             _track: Track::new(),
         })
     }
@@ -231,8 +234,8 @@ impl Board {
 
     /// Strikes an announcement that is about to end off the buckets.
     #[inline]
-    pub(super) fn strike(&self, places: Places) {
-        if places != Places::NONE
+    pub(super) fn strike(&self, places: BucketPlaces) {
+        if places != BucketPlaces::NONE
             && let Some(buckets) = self.buckets()
         {
             buckets.strike(places);

@@ -14,7 +14,7 @@
 //! A word is a hint where to look. What is held is in the slot that it names.
 
 use crate::range::inspect::Request;
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
 use prim::atomic::{AtomicU64, Ordering};
 use prim::track::Track;
 
@@ -27,9 +27,9 @@ const LAST_OFFSET: u64 = (1 << OFFSET_DIGITS) - 1;
 
 /// Where a request is listed: for each of up to two buckets the number of the word, from one, in half of this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Places(pub(super) u64);
+pub(super) struct BucketPlaces(pub(super) u64);
 
-impl Places {
+impl BucketPlaces {
     pub(super) const NONE: Self = Self(0);
 
     /// With one more place, after those here.
@@ -39,7 +39,7 @@ impl Places {
 }
 
 /// The numbers of the words.
-impl Iterator for Places {
+impl Iterator for BucketPlaces {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
@@ -77,7 +77,7 @@ pub(super) struct Buckets {
 struct Line([AtomicU64; WORDS]);
 
 impl Buckets {
-    /// Buckets for ranges of up to `2^digits` positions, most of which lie in one bucket, in at least so many lines.
+    /// Buckets for ranges of up to `2^digits` positions, most of which lie in one bucket, in at least `lines` lines.
     pub(super) fn new(digits: u32, lines: usize) -> Box<Self> {
         let line_digits = lines.next_power_of_two().trailing_zeros().max(1);
         let line = |_| Line(prim::array![AtomicU64::new(Word::FREE); WORDS]);
@@ -136,12 +136,12 @@ impl Buckets {
 
     /// Lists a slot in the buckets of its narrow request. `None`: a line is full, or the slot's number too large.
     #[inline]
-    pub(super) fn list(&self, parts: &Parts) -> Option<Places> {
+    pub(super) fn list(&self, parts: &Parts) -> Option<BucketPlaces> {
         let Parts { first, second } = parts;
         if first.word.slot() == Word::NO_SLOT {
             return None;
         }
-        let places = Places::NONE.and(self.take(first)?);
+        let places = BucketPlaces::NONE.and(self.take(first)?);
         let Some(second) = second else {
             return Some(places);
         };
@@ -168,7 +168,7 @@ impl Buckets {
 
     /// Strikes an announcement that is about to end off the buckets.
     #[inline]
-    pub(super) fn strike(&self, places: Places) {
+    pub(super) fn strike(&self, places: BucketPlaces) {
         for place in places {
             // [bucket-release] Release: pairs with the Acquire in `find`.
             self.lines[place / WORDS].0[place % WORDS].store(
@@ -295,9 +295,9 @@ impl Word {
 
 #[cfg(test)]
 mod tests {
-    use super::{Buckets, Places, Word};
+    use super::{BucketPlaces, Buckets, Word};
     use crate::range::inspect::Request;
-    use crate::range::raw::Mode;
+    use crate::range::mode::Mode;
     use crate::range::span::Span;
 
     fn request(start: u64, len: u64, mode: Mode) -> Request {
@@ -305,7 +305,7 @@ mod tests {
         Request::new(Span::of(start..=last).expect("it has positions"), mode, 1)
     }
 
-    fn list(buckets: &Buckets, request: &Request, slot: u32) -> Option<Places> {
+    fn list(buckets: &Buckets, request: &Request, slot: u32) -> Option<BucketPlaces> {
         buckets.list(&buckets.parts(request, slot))
     }
 

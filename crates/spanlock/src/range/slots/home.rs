@@ -2,21 +2,32 @@
 
 use super::board::Board;
 use super::slot::Slot;
+use crate::range::id::OwnerId;
 use crate::range::thread::{self, ThreadRecord};
 use prim::atomic::Ordering;
+use prim::thread as threads;
 use std::ptr::{self, NonNull};
 
 /// A slot to announce a request in.
 #[derive(Clone, Copy)]
 pub(super) struct FreeSlot<'a> {
     pub(super) slot: &'a Slot,
-    /// The home slot, if the thread has one.
+    /// The thread's home slot, unless the slot is lent.
     pub(super) home: Option<&'a Slot>,
 }
 
-impl FreeSlot<'_> {
+impl<'a> FreeSlot<'a> {
+    pub(super) fn lent(slot: &'a Slot) -> Self {
+        Self { slot, home: None }
+    }
+
     pub(super) fn is_home(&self) -> bool {
         self.home.is_some_and(|home| ptr::eq(home, self.slot))
+    }
+
+    /// The slot whose advice the request follows.
+    pub(super) fn adviser(&self) -> &'a Slot {
+        self.home.unwrap_or(self.slot)
     }
 }
 
@@ -27,23 +38,30 @@ enum Owner {
     Home(usize),
     /// The thread with the record at that address, as one of its other slots.
     Other(usize),
-    /// A thread that is exiting, for one acquisition.
-    Guest,
+    /// One acquisition, of an owner or of a thread that is exiting.
+    Borrower,
 }
 
 // Whether it is the home slot is in the address of the record.
-const _: () = assert!(align_of::<ThreadRecord>() > Owner::GUEST);
+const _: () = assert!(align_of::<ThreadRecord>() > Owner::LENDABLE);
+
+/// How many slots are lent to owners, for each processor: to as many owners as run at a time, and to as many again that
+/// wait for something else while they hold a range.
+const LENT_A_PROCESSOR: u32 = 2;
 
 impl Owner {
     const NOBODY: usize = 0;
-    const GUEST: usize = 1;
+    /// It is lent to one acquisition.
+    const BORROWER: usize = 1;
+    /// It is lent to nobody just now.
+    const LENDABLE: usize = 2;
 
     /// The address of the thread's record; plus one, if it is the home slot.
     fn word(self) -> usize {
         match self {
             Self::Home(record) => record + 1,
             Self::Other(record) => record,
-            Self::Guest => Self::GUEST,
+            Self::Borrower => Self::BORROWER,
         }
     }
 }
@@ -66,8 +84,7 @@ impl Board {
     ) -> Option<FreeSlot<'_>> {
         let record = ptr::from_ref(record).addr();
         if !thread::is_here(record) {
-            let slot = self.claim(Owner::Guest);
-            return Some(FreeSlot { slot, home: None });
+            return self.find_lendable(u32::MAX).map(FreeSlot::lent);
         }
         let home = self.home(record);
         let slot = if home.is_free() {
@@ -110,6 +127,8 @@ impl Board {
             // be in the midst of the release, so what it has noted on the owner's line is not to be relied on yet.
             return home;
         }
+        // Its requests take their name from there.
+        home.note_asker(OwnerId::of_thread(thread::id()));
         thread::with_local(|local| local.seats.remember(self.id(), home));
         home
     }
@@ -146,9 +165,46 @@ impl Board {
         }
     }
 
-    /// Returns a free slot that is not a home slot to its thread, or leaves it to nobody.
+    /// A slot for what an owner is to hold by one acquisition. `None`: so much is held for owners that the request
+    /// belongs in the annex.
+    #[inline]
+    pub(super) fn lend(&self) -> Option<&Slot> {
+        let last = thread::with_local(|local| local.lent.slot_on(self.id()));
+        // SAFETY: the slots of a board live as long as the board, and no other board has its number.
+        let last = last.map(|slot| unsafe { slot.as_ref() });
+        last.filter(|last| last.borrow())
+            .or_else(|| self.lend_another())
+    }
+
+    #[cold] // The thread's first acquisition for an owner, or what it got the last time is still held.
+    fn lend_another(&self) -> Option<&Slot> {
+        // Before the thread has a slot: there is a panic, if there are too many threads.
+        thread::with_record(|_| ());
+        let slot = self.find_lendable(LENT_A_PROCESSOR * threads::processors() as u32)?;
+        thread::with_local(|local| local.lent.change(self.id(), slot));
+        Some(slot)
+    }
+
+    /// A slot to lend. A new one, if none is free and the board has fewer than `most`.
+    fn find_lendable(&self, most: u32) -> Option<&Slot> {
+        // Relaxed: a look at the line that all look at, which spares that of the owner of a slot in use.
+        let is_in_use = |slot: &Slot| slot.load(Ordering::Relaxed).is_held();
+        let found = self.find(|slot| (!is_in_use(slot) && slot.borrow()).then_some(slot));
+        found.or_else(|| {
+            let one_more = |lendable| (lendable < most).then_some(lendable + 1);
+            // Relaxed: it only counts.
+            let relaxed = Ordering::Relaxed;
+            let counted = self.lendable.fetch_update(relaxed, relaxed, one_more);
+            counted.is_ok().then(|| self.claim(Owner::Borrower))
+        })
+    }
+
+    /// Returns a free slot that is not a home slot: a lent one to those that are lent, another one to its thread, or
+    /// to nobody.
     pub(super) fn give_back(&self, slot: &Slot) {
-        if !slot.return_to_owner() {
+        if slot.is_borrowed() {
+            slot.give_back();
+        } else if !slot.return_to_owner() {
             self.give_up(slot);
         }
     }
@@ -166,6 +222,57 @@ impl Board {
 }
 
 impl Slot {
+    /// Takes the slot for one acquisition, if it is one of those that are lent, and is free.
+    #[inline]
+    fn borrow(&self) -> bool {
+        let who = &self.owner.who;
+        // [lent] Acquire: pairs with the Release in `give_back`. What was announced last is seen here, or its end.
+        let acquire = prim::order!("lent", Ordering::Acquire);
+        let (lendable, borrower) = (Owner::LENDABLE, Owner::BORROWER);
+        // Relaxed: a look that spares the line of a slot that is lent.
+        let is_taken = who.load(Ordering::Relaxed) == lendable
+            && who
+                .compare_exchange(lendable, borrower, acquire, Ordering::Relaxed)
+                .is_ok();
+        // [lent-waits] The release that has given it back may not have ended what was announced.
+        if is_taken && !self.is_free() && prim::intact!("lent-waits") {
+            self.give_back();
+            return false;
+        }
+        is_taken
+    }
+
+    /// Whether the slot is lent to an acquisition.
+    #[inline]
+    pub(super) fn is_borrowed(&self) -> bool {
+        // Relaxed: who releases what is held in it asks, and comes after the acquisition; or the answer is a hint.
+        self.owner.who.load(Ordering::Relaxed) == Owner::BORROWER
+    }
+
+    /// Notes which thread has asked for what is announced in a lent slot.
+    pub(super) fn note_borrower(&self, thread: u32) {
+        // Relaxed: for a report.
+        self.owner.borrower.store(thread, Ordering::Relaxed);
+    }
+
+    /// Whether that thread has asked for what is announced and decided here. Known in debug builds.
+    pub(super) fn is_of(&self, thread: u32) -> bool {
+        let asked_by = if self.is_borrowed() {
+            OwnerId::of_thread(self.owner.borrower.load(Ordering::Relaxed))
+        } else {
+            self.asked_by()
+        };
+        asked_by == OwnerId::of_thread(thread) && !self.is_undecided()
+    }
+
+    /// Gives a lent slot back, whose announcement ends by the next step, or has ended.
+    #[inline]
+    pub(super) fn give_back(&self) {
+        // [lent] Release: pairs with the Acquire in `borrow`.
+        let release = prim::order!("lent", Ordering::Release);
+        self.owner.who.store(Owner::LENDABLE, release);
+    }
+
     /// Takes one of the free slots that a thread has besides its home slot, which this is.
     #[inline]
     fn take_other(&self) -> Option<NonNull<Self>> {
@@ -203,8 +310,8 @@ impl Slot {
     #[inline]
     pub(super) fn return_to_owner(&self) -> bool {
         let record = self.owner.who.load(Ordering::Relaxed);
-        let is_ours = record != Owner::GUEST && thread::is_here(record);
-        let Some(home) = NonNull::new(self.owner.home.get().cast_mut()).filter(|_| is_ours) else {
+        let home = NonNull::new(self.owner.home.get().cast_mut());
+        let Some(home) = home.filter(|_| thread::is_here(record)) else {
             return false;
         };
         // SAFETY: as in `take_other`.

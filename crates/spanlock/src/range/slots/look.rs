@@ -3,9 +3,10 @@
 use super::request::Seniority;
 use super::slot::Slot;
 use super::state::State;
+use crate::range::id::OwnerId;
 use crate::range::inspect::Request;
 use crate::range::list::Blocker as NodeBlocker;
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
 use crate::range::span::Span;
 use prim::atomic::Ordering;
 use prim::spin::{self, Spin};
@@ -14,7 +15,7 @@ use std::ptr::NonNull;
 
 /// What a look at a slot found, given a request and the grant that it is to leave behind.
 pub(super) enum Look {
-    /// Nothing is in the way.
+    /// The slot is not in the way.
     Clear,
     /// The request may be granted, but not all of the grant.
     RulesOutGrant,
@@ -67,7 +68,7 @@ impl Slot {
 
     /// The state, for a request of another slot.
     #[inline]
-    pub(super) fn see(&self) -> State {
+    pub(super) fn load_acquire(&self) -> State {
         // [slot-acquire] Acquire: what the holder did before [slot-release] or [slot-downgrade].
         self.load(prim::order!("slot-acquire", Ordering::Acquire))
     }
@@ -79,7 +80,7 @@ impl Slot {
     pub(super) fn look(&self, request: &Request, grant: Span) -> Look {
         let is_larger = grant != request.span;
         loop {
-            let state = self.see();
+            let state = self.load_acquire();
             if !state.concerns(request.mode) {
                 return Look::Clear;
             }
@@ -98,10 +99,10 @@ impl Slot {
             }
             let now = match state.is_held() {
                 // [grant-contended] The holder may not take the grant again after its release.
-                true => State(state.0 | State::CONTENDED),
+                true if prim::intact!("grant-contended") => State(state.0 | State::CONTENDED),
                 // [grant-revoke] The owner may not take it again.
                 false if prim::intact!("grant-revoke") => state.freed(),
-                false => state,
+                _ => state,
             };
             // Relaxed: the owner's own operations on the word decide, and the look has acquired.
             let relaxed = Ordering::Relaxed;
@@ -123,7 +124,7 @@ impl Slot {
         let (start, last) = self.bounds(state);
         // A mixture may be reversed.
         let span = Span::of(start..=last.max(start)).expect("it has positions");
-        Request::new(span, state.mode(), self.thread())
+        Request::new(span, state.mode(), self.asked_by())
     }
 
     /// The request announced, unless it is undecided.
@@ -134,8 +135,9 @@ impl Slot {
         (state.is_held() && is_same && !self.is_undecided()).then_some(request)
     }
 
-    pub(super) fn thread(&self) -> u32 {
-        self.thread.load(Ordering::Relaxed)
+    /// Who has asked for what was announced last.
+    pub(super) fn asked_by(&self) -> OwnerId {
+        OwnerId::of_number(self.asked_by.load(Ordering::Relaxed))
     }
 
     /// The line that asked for the range, in debug builds.

@@ -16,17 +16,17 @@
 //! | `buckets.rs` | which slots a narrow request looks at |
 //! | `slot.rs` | a slot: what its owner does there |
 //! | `look.rs` | what others do there |
-//! | `seats.rs` | where a thread finds its home slots: the lock's part of the thread's record |
+//! | `seats.rs` | where a thread finds its home slots, and those lent to it last: the lock's part of its record |
 //! | `board.rs`, `lazy.rs` | all slots of a lock, and what goes with them |
 //! | `token.rs` | tokens |
 //! | `mod.rs` | the lock, and how it is built |
 //! | `home.rs` | whose a slot is |
 //! | `scan.rs` | how a request is announced, and how it looks at the others |
-//! | `foresee.rs` | how a request that was blocked looks before it is announced again |
+//! | `look_before.rs` | how a request that was blocked, or may not wait, looks before it is announced |
 //! | `acquire.rs` | a range acquired at once, in the list or in a slot: asks for a plan, and tells what it met |
-//! | `annex.rs` | what a thread holds that holds many ranges |
+//! | `annex.rs` | whoever holds many ranges, and what owners have converted |
 //! | `attempt.rs`, `moving.rs` | one attempt of a request that waits; the move from the list to a board |
-//! | `owned.rs` | what owners hold |
+//! | `owned.rs` | what owners hold: in lent slots, or in the annex |
 //! | `release.rs` | release and downgrade |
 //!
 //! The waiting loop and the queue are in `range/wait/`. Below are the invariants and edges that the code cites.
@@ -35,7 +35,8 @@
 //!
 //! 1. No two announcements that conflict are both decided to stay, unless the release of one of them has begun. No
 //!    grant conflicts with what another thread holds, unless the grant is marked as contended.
-//! 2. Only a slot's owner announces in it. A slot's announcements are counted, and the count is in its state.
+//! 2. Only a slot's owner announces in it; or who has borrowed it, until it is given back. A slot's announcements are
+//!    counted, and the count is in its state.
 //! 3. A request that sleeps is not announced, so it blocks no other request. A writer that waits in place is announced.
 //! 4. As long as the head leads to a board, nothing is inserted into the board's residue for good.
 //! 5. Before the fence of an announcement, either the slot is listed in each bucket of the range, or it is counted. It
@@ -44,11 +45,11 @@
 //!    taken off after the flag is gone.
 //! 7. A lock that has moved keeps its board.
 //! 8. A slot is in at most one thread's list of free slots. One that is in none has no successor.
-//! 9. Boards have different numbers. A thread that knows its home slot by the number of a board uses it only on that
-//!    board.
+//! 9. Boards have different numbers. A thread that knows a slot by the number of a board uses it only on that board.
 //! 10. The state that the owner of a slot has noted is its state, but for marks by others while the slot is held, and
 //!     but for the grant and the count, which others may end while it is not. What a thread has noted that had this
-//!     thread's record before counts only once the slot has been found free.
+//!     thread's record before counts only once the slot has been found free. So does what a release has noted in a lent
+//!     slot, which gives it back before it makes that state.
 //!
 //! # Edges: memory ordering
 //!
@@ -58,9 +59,10 @@
 //!   the handshake covers slots that are new.
 //! - **slot-release**, **slot-downgrade** / **slot-acquire**: Release by ending or sharing an announcement, Acquire by
 //!   looking at it: the holder's critical section.
-//! - **heir**: Release by a release (as slot-release), Acquire by finding the home slot free: what is noted on the
+//! - **heir**: Release by a release (as slot-release), Acquire by finding the slot free: what is noted on the
 //!   owner's line. The release may be that of a thread that has exited and releases late, in a destructor. The thread
 //!   that has got its record meanwhile, its *heir*, has its home slot, too.
+//! - **lent**: Release by giving a lent slot back, Acquire by borrowing it: what was announced there, or its end.
 //! - **rewrite**: Release by writing the range of the next announcement, Acquire by reading it. A thread may see the
 //!   state of one announcement and the range of the next. It then comes after the release of the first one, and the
 //!   handshake decides about the other.
@@ -77,15 +79,16 @@
 //! # Edges: steps that must not be left out
 //!
 //! - **slot-validation**: a request that meets an announcement in its way withdraws.
+//! - **slot-try-looks**: a request that may not wait looks for what is in its way before it is announced. So a try that
+//!   somebody refuses for as long as it lasts was never announced, and no other request was refused because of it.
+//! - **annex-try-looks**: the same of a request in the annex, before it is inserted there.
 //! - **heir-waits**: a thread remembers a home slot, and then goes by what is noted there, only once it has found it
 //!   free. A late release notes that the slot is free before it frees it. An heir that went by that would announce a
 //!   request there, which the release then ends.
+//! - **lent-waits**: a slot that is given back is borrowed only once it is found free. A release gives it back before
+//!   it ends what was announced, since after that the user may drop the lock.
 //! - **stay-bounded**: a writer that waits in place for a holder withdraws after a time. The holder may be waiting for
 //!   that very announcement.
-//! - **outwait-noted**: a writer that is about to wait in place looks at all slots that its scan has yet to come to,
-//!   and notes those that are not clear. It looks at them until each is clear, and at no other. Whoever announces a
-//!   request in one of the others later meets the writer, because the writer's fence was first.
-//! - **outwait-in-order**: only a scan in the order of the slots' numbers ends so, since it knows which slots are left.
 //! - **slot-sleeper**, **slot-wake**: a request that goes to sleep marks its blocker's state, and does not sleep if the
 //!   same operation shows that the announcement has ended. The end of an announcement wakes if the same operation shows
 //!   the mark. Both are read-modify-writes of one word, so one of them sees the other.
@@ -124,10 +127,10 @@ mod annex;
 mod attempt;
 mod board;
 mod buckets;
-mod foresee;
 mod home;
 mod lazy;
 mod look;
+mod look_before;
 mod moving;
 mod owned;
 mod release;
@@ -148,7 +151,7 @@ use super::inspect::{Request, Snapshot};
 use super::list::{AtomicLink, Index, List, Policy, SharedExclusive, StartHints};
 use super::list::{FastPath, ListAcquisition, Token as ListToken};
 use super::order::Positions;
-use super::raw::{Ask, Behind, Mode, RawRangeLock, RawRangeMutex, by_mode};
+use super::raw::{Ask, Behind, Mode, RawRangeLock, RawRangeMutex, Wait, by_mode};
 use super::span::Span;
 use super::thread::{self, ThreadRecord};
 use super::wait::{Patience, WaitQueue};
@@ -189,8 +192,9 @@ use token::Granted;
 ///
 /// Memory: one cache line. A lock whose threads have met has a board of four lines besides, and for each thread that
 /// has used it since then four lines, and four for each further range that the thread has held at the same time. If
-/// requests are narrow and far apart, it gets buckets: 2 KB for each processor. What a thread holds besides 32 ranges
-/// takes one line, or three, as in a skip list.
+/// requests are narrow and far apart, it gets buckets: 2 KB for each processor. For what owners and tasks hold, it
+/// has up to two slots for each processor. What they hold beyond that, and what a thread holds besides 32 ranges, takes
+/// one line, or three, as in a skip list.
 ///
 /// Dropping the lock frees all of it.
 ///
@@ -235,9 +239,11 @@ impl RawSlots {
         record: &'static ThreadRecord,
         request: Request,
         at: &'static Location<'static>,
+        wait: Wait,
         behind: Option<Behind<'a, ListToken>>,
     ) -> InList<'a> {
-        InList::new(&self.list, &self.wait_queue, record, request, at, behind)
+        let queue = &self.wait_queue;
+        InList::new(&self.list, queue, record, request, at, wait, behind)
     }
 }
 
@@ -247,7 +253,7 @@ impl StartHints for Setup {
     const MAY_MOVE: bool = true;
 
     type Order = Positions;
-    type Kept = ();
+    type Noted = ();
 
     fn order(&self) -> &Positions {
         &Positions
@@ -398,6 +404,22 @@ impl RawSlots {
 // it.
 unsafe impl RawRangeMutex for RawSlots {
     by_mode!(exclusive: Token);
+
+    fn is_taken(&self, span: Span, mode: Mode) -> bool {
+        thread::with_record(|record| {
+            let request = Request::new(span, mode, record.thread());
+            let in_list = || self.list.is_taken(record, &request);
+            let Some(board) = self.board() else {
+                return in_list();
+            };
+            let held = board.find(|slot| slot.blocks(&request).filter(|met| !met.is_rival));
+            let annex = board.annex().filter(|_| !board.annex_is_empty());
+            // The list is the residue now.
+            held.is_some()
+                || annex.is_some_and(|annex| annex.is_taken(record, &request))
+                || !board.residue_is_empty() && in_list()
+        })
+    }
 
     unsafe fn span_of(&self, token: &Token) -> Option<Span> {
         // SAFETY: this lock granted the token, as the caller promises.

@@ -11,7 +11,7 @@ use prim::atomic::Ordering;
 use std::ptr::NonNull;
 
 impl RawSlots {
-    /// Moves to slots, by lot, if an attempt in the list came across another thread's request; or if it found many.
+    /// Moves to slots, by lot, if an attempt in the list came across another thread; or if it found many requests.
     #[inline]
     pub(super) fn consider_move(&self, attempt: &InList<'_>, record: &ThreadRecord) {
         let has_met = attempt.has_met_others() && prim::wins(record.random(), MEETINGS_DIGITS) > 0;

@@ -3,6 +3,7 @@
 use super::RawSlots;
 use super::board::Board;
 use super::slot::Slot;
+use super::state::State;
 use super::token::{Granted, Token};
 
 impl RawSlots {
@@ -45,16 +46,29 @@ impl RawSlots {
     #[inline(never)] // The thread holds several ranges, or narrow ones.
     fn release_on_board(&self, slot: &Slot, is_home: bool) {
         let board = self.board_of_held();
+        if slot.is_borrowed() {
+            return self.release_lent(board, slot);
+        }
         // Before the end of the announcement: then the slot may be an heir's.
-        let is_nobody_s = !is_home && !slot.return_to_owner();
+        let has_no_owner = !is_home && !slot.return_to_owner();
         self.leave(board, slot);
-        if is_nobody_s {
+        if has_no_owner {
             board.give_up(slot);
         }
     }
 
-    /// The board, on which the running thread holds a range.
-    fn board_of_held(&self) -> &Board {
+    /// Releases what is held in a lent slot. Any thread may.
+    #[inline]
+    pub(super) fn release_lent(&self, board: &Board, slot: &Slot) {
+        board.strike(slot.take_places());
+        let freed = slot.note_end();
+        // Before the end of the announcement: then the user may drop the lock.
+        slot.give_back();
+        self.end_as(slot, freed);
+    }
+
+    /// The board, on which a range is held.
+    pub(super) fn board_of_held(&self) -> &Board {
         self.board().expect("the range is held on a board")
     }
 
@@ -68,8 +82,14 @@ impl RawSlots {
     /// Ends what is announced in a slot that is not listed.
     #[inline]
     fn end(&self, slot: &Slot) {
+        self.end_as(slot, slot.note_end());
+    }
+
+    /// Ends what is announced in a slot, whose state is that one then.
+    #[inline]
+    fn end_as(&self, slot: &Slot, freed: State) {
         // [slot-wake] The same operation that ends the announcement loads the sleepers' mark [slot-sleeper].
-        if slot.leave().has_sleeper() && prim::intact!("slot-wake") {
+        if slot.end(freed).has_sleeper() && prim::intact!("slot-wake") {
             self.wake_sleepers(slot);
         }
     }
@@ -77,7 +97,7 @@ impl RawSlots {
     #[inline(never)] // So that a range behind which nobody sleeps is released without it.
     fn wake_sleepers(&self, slot: &Slot) {
         self.wait_queue
-            .with_queue(|queue, wakeups| queue.holder_left(slot.id(), wakeups));
+            .with_queue(|queue, wakeups| queue.holders_left([slot.id()], wakeups));
     }
 
     /// # Safety
@@ -97,7 +117,9 @@ impl RawSlots {
                 // [slot-downgrade-wake] The readers that sleep behind it may enter now.
                 if slot.downgrade().has_sleeper() && prim::intact!("slot-downgrade-wake") {
                     let queue = &self.wait_queue;
-                    queue.with_queue(|queue, wakeups| queue.holder_downgraded(slot.id(), wakeups));
+                    queue.with_queue(|queue, wakeups| {
+                        queue.holders_downgraded([slot.id()], wakeups)
+                    });
                 }
             }
         }

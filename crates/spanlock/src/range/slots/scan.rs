@@ -7,7 +7,7 @@ use super::look::{Look, SlotBlocker};
 use super::request::Entry;
 use super::slot::Slot;
 use super::state::{Audience, State};
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
 use crate::wait::Stay;
 use prim::atomic::fence_after_rmw;
 use std::ptr;
@@ -18,9 +18,6 @@ pub(super) enum WholeGrant {
     Allowed,
     RuledOut,
 }
-
-/// How a scan ends before the last slot: the request is to withdraw, or it has waited for all that were in its way.
-type End<'a> = Result<(), SlotBlocker<'a>>;
 
 /// What a scan has found and done so far.
 struct Scan {
@@ -36,18 +33,15 @@ impl Scan {
         has_asked: false,
     };
 
-    /// The scan of a request that is to be listed. [outwait-in-order] It may look at few slots, and not in the order of
-    /// their numbers, so it never waits for all holders at a time.
-    fn of_buckets() -> Self {
-        Self {
-            has_asked: prim::intact!("outwait-in-order"),
-            ..Self::NEW
-        }
-    }
+    /// The scan of a request that is to be listed. To ask all at once, it would look at all slots.
+    const OF_BUCKETS: Self = Self {
+        has_asked: true,
+        ..Self::NEW
+    };
 
-    /// What the scan has come to, after the last slot or where it ended before.
-    fn outcome<'a>(&self, end: Option<End<'a>>) -> Result<WholeGrant, SlotBlocker<'a>> {
-        end.unwrap_or(Ok(())).map(|()| self.whole)
+    /// What the scan has come to: whether anything is in the way, so that the request is to withdraw.
+    fn outcome<'a>(&self, met: Option<SlotBlocker<'a>>) -> Result<WholeGrant, SlotBlocker<'a>> {
+        met.map_or(Ok(self.whole), Err)
     }
 }
 
@@ -61,21 +55,32 @@ impl Board {
         before: State,
         entry: &Entry<'_>,
     ) -> Result<WholeGrant, SlotBlocker<'a>> {
-        let early = (!prim::intact!("registry")).then(|| self.len());
         let before = mine.announce(before, entry, Audience::All);
         // [counted] Before the fence.
         if !before.is_counted() {
             self.add_to_count(mine);
         }
-        Self::handshake();
         // [registry] How many there are is loaded after the fence.
-        let len = early.unwrap_or_else(|| self.len());
+        let len = prim::order!(
+            "registry",
+            {
+                Self::handshake();
+                self.len()
+            },
+            {
+                let early = self.len();
+                Self::handshake();
+                early
+            }
+        );
         let mut scan = Scan::NEW;
         if entry.grant != entry.request.span && !self.annex_allows_more() {
             scan.whole = WholeGrant::RuledOut;
         }
         let few = len.min(Self::FEW);
-        let end = self.find_in(0, few, &mut |slot| self.pass(slot, mine, entry, &mut scan));
+        let end = self.find_in(0, few, &mut |slot| {
+            self.look_at(slot, mine, entry, &mut scan)
+        });
         if end.is_none() && len > few {
             return self.look_from(1, len, mine, *entry, scan);
         }
@@ -102,12 +107,12 @@ impl Board {
             };
             return self.look_at_all(mine, entry);
         }
-        let mut scan = Scan::of_buckets();
+        let mut scan = Scan::OF_BUCKETS;
         let end = buckets.find(&parts, &mut met.others, |number| {
             // [bucket-look]
             let look = prim::intact!("bucket-look");
             let slot = self.slot(number).filter(|_| look)?;
-            self.meet(slot, mine, entry, &mut scan)
+            self.look_closely(slot, mine, entry, &mut scan)
         });
         // [counted-look] What is not listed is counted.
         let counted = self.counted();
@@ -130,8 +135,8 @@ impl Board {
         };
         // It may be the request's own, while another thread uncounts it.
         let other = self.slot(only).filter(|slot| !ptr::eq(*slot, mine));
-        let mut scan = Scan::of_buckets();
-        let end = other.and_then(|slot| self.meet(slot, mine, entry, &mut scan));
+        let mut scan = Scan::OF_BUCKETS;
+        let end = other.and_then(|slot| self.look_closely(slot, mine, entry, &mut scan));
         scan.outcome(end)
     }
 
@@ -143,7 +148,7 @@ impl Board {
         entry: Entry<'_>,
     ) -> Result<WholeGrant, SlotBlocker<'a>> {
         // [registry] As before.
-        self.look_from(0, self.len(), mine, entry, Scan::of_buckets())
+        self.look_from(0, self.len(), mine, entry, Scan::OF_BUCKETS)
     }
 
     /// The fence between an announcement and the look at the others.
@@ -165,27 +170,27 @@ impl Board {
         entry: Entry<'_>,
         mut scan: Scan,
     ) -> Result<WholeGrant, SlotBlocker<'a>> {
-        let mut pass = |slot| self.pass(slot, mine, &entry, &mut scan);
-        let end = self.find_from(chunk, len, &mut pass);
+        let mut look = |slot| self.look_at(slot, mine, &entry, &mut scan);
+        let end = self.find_from(chunk, len, &mut look);
         scan.outcome(end)
     }
 
-    /// Looks at a slot. The scan may end there.
+    /// Looks at a slot. Returns what is in the way there, if the request is to withdraw.
     #[inline]
-    fn pass<'a>(
+    fn look_at<'a>(
         &'a self,
         slot: &'a Slot,
         mine: &Slot,
         entry: &Entry<'_>,
         scan: &mut Scan,
-    ) -> Option<End<'a>> {
+    ) -> Option<SlotBlocker<'a>> {
         if ptr::eq(slot, mine) {
             return None;
         }
-        if !slot.see().concerns(entry.request.mode) {
+        if !slot.load_acquire().concerns(entry.request.mode) {
             return None;
         }
-        self.meet(slot, mine, *entry, scan)
+        self.look_closely(slot, mine, *entry, scan)
     }
 
     /// Announces a narrow request in a slot, for the fence that follows: either it is listed in each of its buckets,
@@ -221,74 +226,39 @@ impl Board {
         }
     }
 
-    /// Waits for all that are in the way of a request, in a slot that its scan has come to or in one after that. Before
-    /// it waits for the first, it asks all to leave, so it waits for all at the same time: kept grants are revoked, and
-    /// the others are not kept.
+    /// Asks all that are in the way of a request to leave: kept grants are revoked, and the others are not kept. So
+    /// when its scan waits for them one after another, it waits for all at the same time.
     ///
-    /// It meets its rivals before it waits, too, and withdraws if one is senior. So if several writers have come to
-    /// wait for a holder, one of them is left when the holder leaves.
-    ///
-    /// Where nothing is in the way then, it does not look again: whoever announces a request there later meets this
-    /// one. So when the last one has left, it has its range without a look at what newcomers have written meanwhile.
+    /// It meets its rivals, too, and returns one that is senior. So if several writers have come to wait for a holder,
+    /// one of them is left when the holder leaves.
     #[cold] // It has to wait.
-    fn outwait_all<'a>(
-        &'a self,
-        first: &Slot,
-        mine: &Slot,
-        entry: &Entry<'_>,
-        scan: &mut Scan,
-    ) -> End<'a> {
-        // The slots to look at, by the last digits of their numbers. A slot more is looked at in vain.
-        let (mut rivals, mut holders) = (0_u64, 0_u64);
-        let digits = |number: u32| 1_u64 << (number % u64::BITS);
-        let senior = self.find(|slot| {
+    fn ask_all<'a>(&'a self, mine: &Slot, entry: &Entry<'_>) -> Option<SlotBlocker<'a>> {
+        self.find(|slot| {
             if ptr::eq(slot, mine) {
                 return None;
             }
-            let mut noted = &mut holders;
-            let look = slot.look(&entry.request, entry.grant);
-            if let Look::Held(state) = look {
-                let blocker = SlotBlocker::new(slot, state);
-                if !blocker.is_rival {
-                    blocker.contend();
-                } else if slot.is_junior_to(entry.seniority, mine.number()) {
-                    noted = &mut rivals;
-                } else {
-                    return Some(blocker);
-                }
+            let Look::Held(state) = slot.look(&entry.request, entry.grant) else {
+                return None;
+            };
+            let blocker = SlotBlocker::new(slot, state);
+            if !blocker.is_rival {
+                blocker.contend();
+                return None;
             }
-            // [outwait-in-order] The scan has passed the slots before the first.
-            let is_to_come = slot.number() >= first.number();
-            if is_to_come && !matches!(look, Look::Clear) && prim::intact!("outwait-noted") {
-                // [outwait-noted] Also what has changed meanwhile.
-                *noted |= digits(slot.number());
-            }
-            None
-        });
-        if let Some(senior) = senior {
-            return Err(senior);
-        }
-        // Rivals first, which leave soon: so when the last holder has left, no other slot is left to look at.
-        let noted =
-            |digit: u64| (0..self.len() as u32).filter(move |&number| digit & digits(number) != 0);
-        [rivals, holders & !rivals]
-            .into_iter()
-            .flat_map(noted)
-            .filter_map(|number| self.slot(number))
-            .filter(|slot| !ptr::eq(*slot, mine))
-            .find_map(|slot| self.meet(slot, mine, *entry, scan))
-            .unwrap_or(Ok(()))
+            let is_junior = slot.is_junior_to(entry.seniority, mine.number());
+            (!is_junior).then_some(blocker)
+        })
     }
 
-    /// Looks, as `pass` does, at another slot than the request's own.
+    /// Looks, as `look_at` does, at another slot than the request's own.
     #[inline(never)] // So that a scan that meets nobody is short.
-    fn meet<'a>(
+    fn look_closely<'a>(
         &'a self,
         slot: &'a Slot,
         mine: &Slot,
         entry: Entry<'_>,
         scan: &mut Scan,
-    ) -> Option<End<'a>> {
+    ) -> Option<SlotBlocker<'a>> {
         loop {
             match slot.look(&entry.request, entry.grant) {
                 Look::Clear => return None,
@@ -298,7 +268,7 @@ impl Board {
                 }
                 Look::Held(state) => {
                     let blocker = SlotBlocker::new(slot, state);
-                    let end = self.outwait(blocker, mine, &entry, scan);
+                    let end = self.wait_in_place(blocker, mine, &entry, scan);
                     if end.is_some() {
                         return end;
                     }
@@ -307,14 +277,14 @@ impl Board {
         }
     }
 
-    /// Waits for what is in the way of a request, if the request stays meanwhile. `None`: it has left.
-    fn outwait<'a>(
+    /// Waits for what is in the way of a request, if the request stays meanwhile. `None`: it looks there again.
+    fn wait_in_place<'a>(
         &'a self,
         blocker: SlotBlocker<'a>,
         mine: &Slot,
         entry: &Entry<'_>,
         scan: &mut Scan,
-    ) -> Option<End<'a>> {
+    ) -> Option<SlotBlocker<'a>> {
         let is_junior = blocker.slot.is_junior_to(entry.seniority, mine.number());
         // Of two rivals the senior one stays. It waits until the other one has withdrawn.
         if is_junior && blocker.await_decision(entry.request.mode) {
@@ -324,17 +294,17 @@ impl Board {
         // it is about to hold its range.
         let stays = !blocker.is_rival || is_junior && blocker.state.mode() == Mode::Shared;
         let Some(stay) = entry.in_place.filter(|_| stays) else {
-            return Some(Err(blocker));
+            return Some(blocker);
         };
         if !scan.has_asked {
             scan.has_asked = true;
-            return Some(self.outwait_all(blocker.slot, mine, entry, scan));
+            return self.ask_all(mine, entry);
         }
         let has_left = Self::has_left_in_time(&blocker, stay, entry.request.mode);
-        (!has_left).then_some(Err(SlotBlocker {
+        (!has_left).then_some(SlotBlocker {
             outlasts_us: true,
             ..blocker
-        }))
+        })
     }
 
     /// Whether what is in the way of a request that waits in place has left in time.

@@ -1,7 +1,7 @@
 //! Slots: where threads announce their requests.
 //!
 //! ```text
-//!   line 0, which others read:    state | first and last position | seniority | thread | line of code
+//!   line 0, which others read:    state | first and last position | seniority | who asked | line of code
 //!   line 2, the owner's:          owner | its other slots | the state that it has made last | advice
 //! ```
 //!
@@ -10,12 +10,13 @@
 //! A *grant* is what a thread may take again without a look at other slots: the range that was announced, in the mode
 //! in which it was announced. What is *held* lies within the grant.
 
-use super::advice::OfThread;
-use super::buckets::Places;
+use super::advice::ThreadAdvice;
+use super::buckets::BucketPlaces;
 use super::request::{Entry, Seniority};
 use super::state::{Audience, Extent, State};
+use crate::range::id::OwnerId;
 use crate::range::inspect::Request;
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
 use crate::range::span::Span;
 use prim::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use prim::cell::UnsafeCell;
@@ -35,7 +36,7 @@ pub(crate) struct Slot {
     pub(super) held_start: AtomicU64,
     pub(super) held_last: AtomicU64,
     pub(super) seniority: AtomicU64,
-    pub(super) thread: AtomicU32,
+    pub(super) asked_by: AtomicU32,
     /// The slot's number in its lock. Never changes.
     number: u32,
     /// The line that asked for the range. Kept in debug builds.
@@ -54,14 +55,17 @@ pub(super) struct OwnerLine {
     pub(super) home: Cell<*const Slot>,
     /// In a home slot, how many others its thread has.
     pub(super) others: AtomicU32,
+    /// In a lent slot, the thread that has asked for the range. Kept in debug builds.
+    pub(super) borrower: AtomicU32,
     /// Where the announcement is listed in buckets.
     places: AtomicU64,
     /// The state as the owner has made it last.
     noted: AtomicU64,
-    /// Nothing. A model checker reports uses of `places` and `noted` that are not ordered [heir] [heir-waits].
+    /// Empty. By it a model checker reports uses of `places` and `noted` that are not ordered [heir] [heir-waits]
+    /// [lent].
     race: UnsafeCell<()>,
-    /// In a home slot.
-    advice: OfThread,
+    /// In a home slot, and in a lent one.
+    advice: ThreadAdvice,
 }
 
 impl Default for OwnerLine {
@@ -71,16 +75,18 @@ impl Default for OwnerLine {
             free: Cell::new(ptr::null()),
             home: Cell::new(ptr::null()),
             others: AtomicU32::new(0),
-            places: AtomicU64::new(Places::NONE.0),
+            borrower: AtomicU32::new(0),
+            places: AtomicU64::new(BucketPlaces::NONE.0),
             noted: AtomicU64::new(0),
             race: UnsafeCell::new(()),
-            advice: OfThread::default(),
+            advice: ThreadAdvice::default(),
         }
     }
 }
 
 // SAFETY: all that others access is atomic. The cells are used by the thread whose record is the owner, and by the next
-// thread with that record, which `prim::thread` orders after it.
+// thread with that record, which `prim::thread` orders after it. In a lent slot nobody uses them: it may have been
+// somebody's other slot before, until `give_up`, and `claim` comes after that.
 unsafe impl Sync for Slot {}
 // SAFETY: as above: a slot belongs to a lock, which any thread may drop.
 unsafe impl Send for Slot {}
@@ -94,7 +100,7 @@ impl Slot {
             held_start: AtomicU64::new(0),
             held_last: AtomicU64::new(0),
             seniority: AtomicU64::new(Seniority::DECIDED.0),
-            thread: AtomicU32::new(0),
+            asked_by: AtomicU32::new(0),
             number,
             at: AtomicPtr::new(ptr::null_mut()),
             owner: OwnerLine::default(),
@@ -110,9 +116,9 @@ impl Slot {
         self.number
     }
 
-    /// What the owner's thread has learned, if this is a home slot.
+    /// What the owner's thread has learned, if this is a home slot; in a lent one, what its borrowers have.
     #[inline]
-    pub(super) fn advice(&self) -> &OfThread {
+    pub(super) fn advice(&self) -> &ThreadAdvice {
         &self.owner.advice
     }
 
@@ -132,7 +138,8 @@ impl Slot {
     /// have got the record of one that is exiting, and with it the slot.
     ///
     /// So until that state is made, the owner's thread alone may use the slot. A release on another thread than the
-    /// acquisition, which the contract of the lock rules out, might end what the owner announces meanwhile. And a
+    /// acquisition, which the contract of the lock rules out but for lent slots, might end what the owner announces
+    /// meanwhile. And a
     /// signal handler must not acquire ranges of a lock that the thread it interrupts is using: in the midst of a
     /// release it would take a held slot for free, and the release would end what the handler holds.
     #[inline]
@@ -149,7 +156,7 @@ impl Slot {
 
     /// Notes where the announcement is listed.
     #[inline]
-    pub(super) fn set_places(&self, places: Places) {
+    pub(super) fn set_places(&self, places: BucketPlaces) {
         self.claim_alone();
         // Relaxed: the owner's.
         self.owner.places.store(places.0, Ordering::Relaxed);
@@ -159,7 +166,7 @@ impl Slot {
     #[inline]
     pub(super) fn is_listed(&self) -> bool {
         self.claim_alone();
-        self.owner.places.load(Ordering::Relaxed) != Places::NONE.0
+        self.owner.places.load(Ordering::Relaxed) != BucketPlaces::NONE.0
     }
 
     /// Where the announcement is listed. Forgets it.
@@ -167,11 +174,11 @@ impl Slot {
     /// Called while the slot is held: after that, another thread may have got the record of one that is exiting, and
     /// with it the slot.
     #[inline]
-    pub(super) fn take_places(&self) -> Places {
+    pub(super) fn take_places(&self) -> BucketPlaces {
         self.claim_alone();
-        let places = Places(self.owner.places.load(Ordering::Relaxed));
-        if places != Places::NONE {
-            self.set_places(Places::NONE);
+        let places = BucketPlaces(self.owner.places.load(Ordering::Relaxed));
+        if places != BucketPlaces::NONE {
+            self.set_places(BucketPlaces::NONE);
         }
         places
     }
@@ -184,8 +191,9 @@ impl Slot {
     /// Whether its owner may announce a request here.
     #[inline]
     pub(super) fn is_free(&self) -> bool {
-        // [heir] Acquire: pairs with the Release in `leave` and `keep`. The last release here may be that of a thread
-        // that has exited, and had this thread's record before. What it has noted on the owner's line comes before.
+        // [heir] Acquire: pairs with the Release in `end` and `keep`. The last release here may be that of a thread
+        // that has exited, and had this thread's record before, or of what was held in a lent slot. What it has noted
+        // on the owner's line comes before.
         !self.load(prim::order!("heir", Ordering::Acquire)).is_held()
     }
 
@@ -207,8 +215,7 @@ impl Slot {
         }
         // Relaxed: hints and diagnostics.
         self.seniority.store(entry.seniority.0, Ordering::Relaxed);
-        self.thread
-            .store(entry.request.owner.number(), Ordering::Relaxed);
+        self.note_asker(entry.request.owner);
         self.note(entry.at);
         if audience == Audience::Bucket && before.is_private() {
             // A compare-exchange and the fence of the handshake follow. Release: a snapshot that loads the state sees
@@ -219,11 +226,7 @@ impl Slot {
         // Release is for listings. The handshake needs the fence that follows. A swap, because on x86 it is the fence.
         let swapped = State(self.state.swap(state.0, Ordering::AcqRel));
         // [counted-again] Only the operation that announces shows whether the slot was counted until then.
-        if prim::intact!("counted-again") {
-            swapped
-        } else {
-            before
-        }
+        prim::order!("counted-again", swapped, before)
     }
 
     /// Counts the slot, whose owner has announced a request in it.
@@ -252,6 +255,13 @@ impl Slot {
                     Ordering::Relaxed,
                 )
                 .is_ok()
+    }
+
+    /// Notes who asks for what is announced, or for what is announced next.
+    #[inline]
+    pub(super) fn note_asker(&self, asker: OwnerId) {
+        // Relaxed: a diagnostic.
+        self.asked_by.store(asker.number(), Ordering::Relaxed);
     }
 
     #[inline]
@@ -322,15 +332,12 @@ impl Slot {
         );
         let kept = held.kept();
         self.note_state(kept);
-        // [slot-release] Release: pairs with the Acquire in `see`; [heir] and with that in `is_free`.
+        // [slot-release] Release: pairs with the Acquire in `load_acquire`; [heir] and with that in `is_free`.
         let release = prim::order!("slot-release", Ordering::Release);
-        let keep = |held: u64| {
-            self.state
-                .compare_exchange(held, kept.0, release, Ordering::Relaxed)
-        };
         // [grant-contended] It fails if there is a mark.
-        keep(held.0).is_ok()
-            || !prim::intact!("grant-contended") && keep(held.0 | State::CONTENDED).is_ok()
+        self.state
+            .compare_exchange(held.0, kept.0, release, Ordering::Relaxed)
+            .is_ok()
     }
 
     /// Whether the owner's grant is still kept, where that is the state that it has made last.
@@ -370,12 +377,18 @@ impl Slot {
         self.seniority.store(decided.0, Ordering::Relaxed);
     }
 
-    /// Ends the announcement. Returns the state before.
+    /// Notes that the announcement is about to end. Returns the state after it.
     #[inline]
-    pub(super) fn leave(&self) -> State {
+    pub(super) fn note_end(&self) -> State {
         let freed = self.noted_state().freed();
         self.note_state(freed);
-        // [slot-release] Release: pairs with the Acquire in `see`; [heir] and with that in `is_free`.
+        freed
+    }
+
+    /// Ends the announcement, after which the state is that one. Returns the state before.
+    #[inline]
+    pub(super) fn end(&self, freed: State) -> State {
+        // [slot-release] Release: pairs with the Acquire in `load_acquire`; [heir] and with that in `is_free`.
         let before = self
             .state
             .swap(freed.0, prim::order!("slot-release", Ordering::Release));
@@ -386,7 +399,7 @@ impl Slot {
     /// Shares what the owner holds. Returns the state before.
     pub(super) fn downgrade(&self) -> State {
         self.note_state(State(self.noted_state().0 | State::SHARED));
-        // [slot-downgrade] Release: pairs with the Acquire in `see`.
+        // [slot-downgrade] Release: pairs with the Acquire in `load_acquire`.
         let order = prim::order!("slot-downgrade", Ordering::Release);
         State(self.state.fetch_or(State::SHARED, order))
     }

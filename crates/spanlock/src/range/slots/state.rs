@@ -14,7 +14,7 @@
 //!
 //! All changes but the owner's announcement are compare-exchanges, or read-modify-writes that keep the number.
 
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
 use crate::range::span::Span;
 
 /// What a slot's thread does with it, and in which of its announcements.
@@ -25,7 +25,7 @@ impl State {
     pub(super) const HELD: u64 = 1;
     pub(super) const SHARED: u64 = 2;
     pub(super) const SLEEPER: u64 = 4;
-    /// Nothing is held, but the owner may take the grant again.
+    /// Free for others, but the owner may take the grant again.
     pub(super) const KEPT: u64 = 8;
     /// The grant is exclusive. What is held may be shared.
     pub(super) const OWNS: u64 = 16;

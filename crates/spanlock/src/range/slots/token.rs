@@ -1,7 +1,8 @@
 //! Tokens: what a range is released by.
 
 use super::slot::Slot;
-use crate::range::list::{Link, Node, Token as ListToken};
+use crate::range::list::{InPlace, Link, Node, Token as ListToken};
+use prim::atomic::Ordering;
 use std::ptr::NonNull;
 
 /// Proof of an acquisition: a token of the list, or the address of a slot or of a node in the annex, with a mark.
@@ -88,11 +89,21 @@ impl Token {
         unsafe { &*slot.cast::<Slot>() }
     }
 
-    /// The node of what an owner holds.
-    pub(super) fn node(&self) -> NonNull<Node> {
-        match self.is_of_annex() {
-            true => self.as_annex_token().node(),
-            false => self.as_list_token().node(),
+    /// What an owner holds by it, and where.
+    ///
+    /// # Safety
+    /// It is not released, and its lock is alive.
+    pub(super) unsafe fn in_place(&self) -> InPlace {
+        // SAFETY: the caller's promise.
+        match unsafe { self.granted() } {
+            // SAFETY: the caller's promise.
+            Granted::List(token) | Granted::Annex(token) => unsafe {
+                InPlace::in_node(token.node())
+            },
+            Granted::Slot(slot) => InPlace {
+                place: slot.id(),
+                held: slot.request(slot.load(Ordering::Relaxed)),
+            },
         }
     }
 

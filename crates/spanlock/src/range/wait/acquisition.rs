@@ -1,12 +1,12 @@
-//! What a lock kind does for the loop: the trait [`Acquisition`], and what may come of it.
+//! What a lock kind does for the steps of a request: the trait [`Acquisition`], and what may come of it.
 
 use super::entry::HolderId;
-use crate::deadlock::{Deadlock, Wish};
+use crate::deadlock::Deadlock;
 use crate::range::inspect::{Request, SelfDeadlock};
 use crate::range::owner::{Owner, Refusal};
 use std::panic::Location;
 
-/// One request, as its lock kind provides it to the loop.
+/// One request, as its lock kind takes part in its steps.
 pub(in crate::range) trait Acquisition {
     /// Proof of the acquisition.
     type Token;
@@ -14,56 +14,39 @@ pub(in crate::range) trait Acquisition {
     /// The holder or rival in the way, with all that is needed to check it. Dropped before the thread sleeps.
     type Blocker;
 
-    /// When the request gets a reservation.
-    const RESERVES: Reserves;
-
     /// Tries once to get the whole range. Unless it is granted, nothing stays behind that blocks other requests.
     fn attempt(&mut self) -> Attempt<Self::Token, Self::Blocker>;
 
-    /// Whether the blocker is still in the way. The thread spins on this.
-    fn is_blocked_by(&self, blocker: &Self::Blocker) -> bool;
-
-    /// Whether the attempt that met the blocker has waited for it. Then the thread does not spin again.
-    fn has_waited_for(&self, _: &Self::Blocker) -> bool {
-        false
-    }
-
-    /// Whether the blocker turns out to be a rival that withdraws, within a short spin. A request that may not wait
-    /// asks this.
-    fn sees_withdrawal_of(&self, _: &Self::Blocker) -> bool {
-        false
-    }
+    /// How the blocker stands now. The thread spins on this.
+    fn look(&self, blocker: &Self::Blocker) -> Standing;
 
     /// Whether this very thread holds the blocker, so that waiting for it would never end. Debug builds ask this.
     fn deadlock_with(&self, blocker: &Self::Blocker) -> Option<SelfDeadlock>;
 
-    /// Marks the blocker, so that it calls [`Queue::holder_left`](super::Queue::holder_left) when it leaves. `None`: it
-    /// is no longer in the way. Called under the queue's mutex.
+    /// Marks the blocker, so that it calls [`Queue::holders_left`](super::Queue::holders_left) when it leaves. `None`:
+    /// it is no longer in the way. Called under the queue's mutex.
     fn mark(&self, blocker: &Self::Blocker) -> Option<Holder>;
 
-    /// All that this thread holds in the lock.
+    /// All that this thread holds in the lock. No walk is under way.
     ///
     /// A range may be missing while the thread exits, if the guard is in a thread-local that is destroyed late.
     fn held(&self) -> Vec<Request>;
 
-    /// Whether this thread may hold a range of the lock. Asked while there is a blocker, which may be part of a walk:
-    /// no other walk may begin.
-    fn may_hold(&self) -> bool;
-
-    /// What it waits for, in words that the lock's holders can be compared with. Only of interest where the lock does
-    /// not know who they are.
-    fn wish(&self) -> Option<Wish> {
-        None
-    }
-
     /// The holder that `sleeper`, which slept behind this request, sleeps behind now that this request is granted.
-    /// Called under the queue's mutex.
-    fn adopt(&self, token: &Self::Token, sleeper: &Request) -> HolderId;
+    /// The release by the token will find that somebody sleeps. Called under the queue's mutex.
+    fn adopt(&self, token: &mut Self::Token, sleeper: &Request) -> HolderId;
+}
 
-    /// The token after at least one sleeper was adopted.
-    fn adopted(&self, token: Self::Token) -> Self::Token {
-        token
-    }
+/// How a blocker stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::range) enum Standing {
+    /// It is not in the way any more.
+    Gone,
+    /// It is a rival that may withdraw.
+    Undecided,
+    Stays,
+    /// It stays, and the attempt has waited for it. The thread does not spin again.
+    Outlasts,
 }
 
 /// The result of one attempt.

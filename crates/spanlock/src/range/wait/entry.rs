@@ -1,11 +1,11 @@
 //! The requests in a queue: where each stands.
 
 use super::lines::LineId;
-use super::reservation::{Patience, Turn};
+use super::reservation::Patience;
 use super::watched::Origin;
 use crate::range::inspect::Request;
+use crate::range::mode::Mode;
 use crate::range::order::QueueOrder;
-use crate::range::raw::Mode;
 use crate::wait::{Parker, WakerId};
 use prim::clock::Instant;
 
@@ -60,20 +60,13 @@ pub(super) enum Stage {
     BehindHolder(HolderId),
     /// Asleep behind that request, which is awake, until that request sleeps again or is removed.
     BehindRequest(RequestId),
-    /// Asleep until that request, which has a reservation, is removed, and until that turn ends at most.
-    GivingWay(RequestId, Turn<Instant>),
-    /// Asleep until that request, which has a reservation, is removed, and while another is `GivingWay` to it.
-    Following(RequestId),
+    /// Asleep until that request, which has a reservation, is removed, and until then at most.
+    GivingWay(RequestId, Instant),
 }
 
 impl Stage {
     pub(super) fn is_asleep(self) -> bool {
         !matches!(self, Self::Awake | Self::Idle)
-    }
-
-    /// Whether it is that of a request which follows one at the other stage.
-    pub(super) fn follows(self, other: Self) -> bool {
-        matches!((self, other), (Self::Following(first), Self::GivingWay(to, _)) if first == to)
     }
 }
 
@@ -94,12 +87,12 @@ pub(super) struct Entry {
     pub(super) patience: Patience,
     /// When it asks for a reservation if others overtake it; `None`: never.
     pub(super) due: Option<Instant>,
-    /// Whether its thread, or its owner, may hold a range of this lock.
-    pub(super) holds: bool,
     /// What its owner shares, and keeps while it waits to have some of it alone.
     pub(super) shares: Option<Request>,
-    /// The last turn in which it gave way, if it has: a pass for the rest of that round.
-    pub(super) gave_way: Option<Turn<Instant>>,
+    /// Whether it is a piece of what its owner holds.
+    pub(super) is_piece: bool,
+    /// Whether it has given way for a turn, and has not slept since. Then it tries for its range first.
+    pub(super) has_given_way: bool,
     /// Whether it is to have a reservation when it is the head of its line.
     pub(super) wants: bool,
     /// In which line it sleeps. That says what it sleeps behind, whatever its stage was when it went to sleep.

@@ -1,12 +1,13 @@
 //! Lines: requests in a queue that sleep behind the same, and want the same.
 //!
 //! What is in the way of one of them is in the way of all. So a line moves as a whole, by its head, which is the
-//! request that came first. Of ten thousand that want one range one is woken, and the rest is behind that one at once.
+//! request that came first. Of ten thousand that want one range two are woken, and the rest is behind one of them at
+//! once. Only what an owner holds is not in the way of a piece of it: so a piece is in a line of its own.
 
 use super::entry::{Entry, HolderId, RequestId};
 use crate::range::inspect::Request;
+use crate::range::mode::Mode;
 use crate::range::order::QueueOrder;
-use crate::range::raw::Mode;
 use std::collections::{BTreeMap, VecDeque};
 
 /// What requests sleep behind.
@@ -29,9 +30,9 @@ struct Wish {
 
 impl Wish {
     fn of(order: &QueueOrder, behind: Behind, entry: &Entry) -> Self {
-        // What its thread holds may matter to a reservation: it must not sleep because another one does.
+        // What its owner shares may matter to others, and what it holds is not in the way of a piece.
         // Nor may it join one that has named another range by the same words, and is gone.
-        let is_alone = entry.holds || entry.shares.is_some() || !order.is_by_position();
+        let is_alone = entry.shares.is_some() || entry.is_piece || !order.is_by_position();
         Self {
             behind,
             start: entry.request.span.start(),

@@ -1,6 +1,6 @@
 //! How a request waits. All range locks of this library share this code.
 //!
-//! A request that is not granted at once becomes a *waiter* and goes round this loop:
+//! A request that is not granted at once becomes a *waiter* and takes these steps (`machine.rs`):
 //!
 //! ```text
 //!            +------------------------------ retry <------------------------------+
@@ -16,28 +16,29 @@
 //!   limited time (`reservation.rs`).
 //! - *Attempt*: the lock kind tries to get the whole range. It succeeds, or it names one *blocker* and leaves nothing
 //!   behind that could block others.
+//! - *Spin*: not while threads that were woken wait for processors: a blocked request is in their way, and sleeps.
 //! - *Register*: under the queue's mutex, the waiter marks the blocker and enters the queue. Marking and checking the
 //!   blocker are one atomic operation, and so are leaving and checking for the mark. Either the blocker leaves first,
 //!   and the waiter sees that and does not sleep; or the mark is first, and the blocker wakes the waiter when it
 //!   leaves. So no wake-up is lost.
-//! - *Sleep*: on the thread's own parker, until a signal, the end of the turn or the deadline. A task does not spin,
-//!   and leaves the loop instead of sleeping (`poll.rs`).
+//! - *Sleep*: on the thread's own parker, until a signal, the end of the turn or the deadline (`driver.rs`). A task
+//!   does not spin, and returns instead of sleeping (`poll.rs`).
 //!
 //! | file | content |
 //! |---|---|
-//! | `acquisition.rs` | what a lock kind does for the loop |
+//! | `acquisition.rs` | what a lock kind does for the steps |
 //! | `awake.rs` | the requests in the queue that are awake |
-//! | `driver.rs` | the loop |
+//! | `driver.rs` | a thread takes the steps, and parks |
 //! | `entry.rs` | where a request in the queue stands |
-//! | `leaders.rs` | the requests in the queue that give way, and who may follow them |
 //! | `lines.rs` | requests that want the same and sleep behind the same |
-//! | `places.rs` | the requests in the queue, and where to find them |
-//! | `poll.rs` | one poll of a task: the loop, until it has to wait |
+//! | `requests.rs` | the requests in the queue, and where to find them |
+//! | `machine.rs` | the steps |
+//! | `poll.rs` | a task takes some of them in each poll |
 //! | `pursued.rs` | what becomes of a request whose code panics |
 //! | `queue.rs` | which requests sleep, and which of them a departure wakes |
 //! | `reservation.rs` | patience, reservations and their turns |
+//! | `rivals.rs` | what a request that may not wait does about others that are not decided |
 //! | `tasks.rs` | what the queue does for tasks: turns of those that are woken, alarms, cancelled requests |
-//! | `turns.rs` | which reservations in the queue share their turns |
 //! | `waiter.rs` | a request that was not granted at once |
 //! | `watched.rs` | what the queue does for those who look for deadlocks |
 
@@ -45,23 +46,23 @@ mod acquisition;
 mod awake;
 mod driver;
 mod entry;
-mod leaders;
 mod lines;
-mod places;
+mod machine;
 mod poll;
 mod pursued;
 mod queue;
+mod requests;
 mod reservation;
+mod rivals;
 mod tasks;
-mod turns;
 mod waiter;
 mod watched;
 
 pub use reservation::Fairness;
 
-pub(super) use acquisition::{Acquisition, Attempt, Holder, Refused, Reserves};
+pub(super) use acquisition::{Acquisition, Attempt, Holder, Refused, Standing};
 pub(super) use entry::HolderId;
-pub(super) use poll::{Kept, Runner, at_once};
+pub(super) use poll::{Runner, TaskProgress, at_once};
 pub(super) use queue::WaitsFor;
 pub(super) use reservation::Patience;
 pub(super) use waiter::Waiter;
@@ -70,10 +71,10 @@ use super::inspect::{Request, WaitingRequest};
 use super::order::QueueOrder;
 use super::thread;
 use crate::deadlock::{self, Deadlocks, Detection};
-use crate::wait::Wakeups;
+use crate::wait::{BRIEF, Wakeups};
 use prim::atomic::{AtomicU32, Ordering};
-use prim::clock::Instant;
-use prim::sync::{Arc, Mutex, OnceLock, Weak};
+use prim::clock::{self, Instant};
+use prim::sync::{Arc, Hint, Mutex, OnceLock, Weak};
 use prim::timer::{self, Due};
 use queue::Queue;
 use std::ptr;
@@ -93,6 +94,9 @@ struct SharedQueue {
     queue: Mutex<Queue>,
     /// What those who look call it, if anybody does.
     number: u64,
+    /// Since when, in nanoseconds, threads were woken of which none has gone on; 0: there are none. A hint: the queue
+    /// has the true time.
+    idle_since: Hint,
 }
 
 impl WaitQueue {
@@ -124,6 +128,17 @@ impl WaitQueue {
         self.reservations.load(Ordering::Relaxed) != 0
     }
 
+    /// Whether threads that were woken wait for processors, as far as one can tell: none of them has gone on for a
+    /// while. Then a blocked thread sleeps at once. Otherwise it would keep from its processor whom it waits for, or
+    /// who has waited longer.
+    pub(super) fn is_short_of_processors(&self) -> bool {
+        let since = self.queue.get().map_or(0, |shared| {
+            // Relaxed: a hint, and written under the mutex only.
+            shared.idle_since.load(Ordering::Relaxed)
+        });
+        since != 0 && clock::nanoseconds().saturating_sub(since) > BRIEF
+    }
+
     /// The sleeping requests, as tools show them.
     pub(super) fn waiters(&self) -> Vec<WaitingRequest> {
         let queue = self.queue.get();
@@ -152,7 +167,7 @@ impl WaitQueue {
     }
 
     /// Changes the queue: under its mutex, with the hint kept true. Whom `change` signals is woken after the mutex is
-    /// free. Only the timer changes the queue in another way.
+    /// free. Only the timer and the refusal of a deadlock change the queue in another way.
     #[cold] // A thread sleeps, or is about to.
     #[inline(never)]
     pub(super) fn with_queue<R>(&self, change: impl FnOnce(&mut Queue, &mut Wakeups) -> R) -> R {
@@ -168,6 +183,7 @@ impl WaitQueue {
         if self.reservations.load(Ordering::Relaxed) != reservations {
             self.reservations.store(reservations, Ordering::Relaxed);
         }
+        shared.note_idle(&queue);
         drop(queue);
         if let Some(detection) = detection {
             deadlock::watch(shared, detection);
@@ -182,7 +198,17 @@ impl SharedQueue {
         Arc::new(Self {
             number,
             queue: Mutex::new(Queue::new(order, detection)),
+            idle_since: Hint::new(0),
         })
+    }
+
+    /// Keeps the hint true. The caller has the mutex.
+    fn note_idle(&self, queue: &Queue) {
+        let since = queue.places.idle_since().unwrap_or(0);
+        // Relaxed: as where it is read.
+        if self.idle_since.load(Ordering::Relaxed) != since {
+            self.idle_since.store(since, Ordering::Relaxed);
+        }
     }
 
     fn deliver(self: &Arc<Self>, wakeups: Wakeups) {
@@ -204,7 +230,9 @@ impl SharedQueue {
     /// Does what is due at that time. Returns what is to be done when the mutex is free.
     fn ring(&self, at: Instant) -> Wakeups {
         let mut wakeups = Wakeups::default();
-        self.queue.lock().ring(at, &mut wakeups);
+        let mut queue = self.queue.lock();
+        queue.ring(at, &mut wakeups);
+        self.note_idle(&queue);
         wakeups
     }
 }
@@ -229,5 +257,23 @@ impl Drop for SharedQueue {
             deadlock::forget(self.number);
         }
         thread::call_tasks(left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_short_while_a_woken_thread_does_not_go_on() {
+        let queue = WaitQueue::new(Patience::ENDLESS, Deadlocks::OFF);
+        assert!(!queue.is_short_of_processors());
+        let shared = queue.shared();
+        shared
+            .idle_since
+            .store(clock::nanoseconds(), Ordering::Relaxed);
+        while !queue.is_short_of_processors() {}
+        queue.with_queue(|_, _| {});
+        assert!(!queue.is_short_of_processors(), "nobody was woken");
     }
 }

@@ -1,31 +1,27 @@
-//! One poll of a task's request: the loop, until the request is granted, gives up, or has to wait.
+//! A task takes steps of its request (`machine.rs`) in each poll, until it is granted, gives up, or has to wait.
 //!
-//! Nothing of a poll outlasts it but the request's place in the queue and [`Kept`], which is plain data. Any thread may
-//! go on with them. A poll does not spin, as the holder may have to run on this very thread.
+//! A poll leaves the request's place in the queue and a [`TaskProgress`], which is plain data. Any thread may go on
+//! with them. A poll does not spin, as the holder may have to run on this very thread.
 
 use super::WaitQueue;
-use super::acquisition::{Acquisition, Attempt, Refused};
-use super::driver::held_for;
+use super::acquisition::{Acquisition, Refused};
 use super::entry::Sleeper;
+use super::machine::Step;
+use super::pursued::Pursued;
 use super::tasks::Found;
 use super::waiter::{Pursuit, Waiter};
-use super::watched::outcome_of;
 use crate::observe::Outcome;
 use crate::range::owner::{ListedTask, Owner};
-use crate::range::raw::Wait;
-use crate::range::thread;
 use crate::wait::WakerId;
-use prim::clock::Instant;
-use prim::debug;
-use std::task::{Poll, Waker};
+use std::task::{Poll, Waker, ready};
 
 /// How often a poll tries while others are faster each time.
 const ROUNDS: u32 = 4;
 
-/// What a request of a task keeps from poll to poll. Nothing as long as it has not met anybody: most requests are
+/// What a request of a task keeps from poll to poll. It is empty as long as it has not met anybody: most requests are
 /// granted in their first poll, and a future is moved about before that.
 #[derive(Debug, Default)]
-pub(in crate::range) struct Kept(Option<Box<Progress>>);
+pub(in crate::range) struct TaskProgress(Option<Box<Progress>>);
 
 /// How far a request has come.
 #[derive(Debug, Default)]
@@ -36,13 +32,11 @@ struct Progress {
     waker: Option<WakerId>,
     /// Where its owner lists it.
     listed: Option<ListedTask>,
-    /// Since when it waits, for who counts.
-    since: Option<Instant>,
     /// How many locks, one inside the other, count it while it waits.
     limits: u8,
 }
 
-impl Kept {
+impl TaskProgress {
     /// Whether the request has not met anybody yet. Then it is not in the queue.
     #[inline]
     pub(in crate::range) fn is_new(&self) -> bool {
@@ -79,16 +73,6 @@ impl Kept {
         given == Some(WakerId::of(waker))
     }
 
-    /// It waits, from now on unless it has waited before.
-    pub(in crate::range) fn begin_wait(&mut self) {
-        self.progress().since.get_or_insert_with(Instant::now);
-    }
-
-    /// It waits no longer: since when it has.
-    pub(in crate::range) fn end_wait(&mut self) -> Option<Instant> {
-        self.0.as_mut()?.since.take()
-    }
-
     /// Whether the lock that is asked, which limits what is asked for, counts it already. Then the one inside is next.
     pub(in crate::range) fn leave_limit(&mut self) -> bool {
         let progress = self.0.as_mut().filter(|progress| progress.limits > 0);
@@ -113,7 +97,7 @@ pub(in crate::range) enum Runner<'k> {
     Thread,
     /// A task, which the thread polls.
     Task {
-        kept: &'k mut Kept,
+        kept: &'k mut TaskProgress,
         waker: &'k Waker,
     },
 }
@@ -154,8 +138,8 @@ impl Waiter<'_> {
         }
     }
 
-    /// The same request, as a task has it.
-    fn of_task(self, kept: &Kept, waker: &Waker) -> Self {
+    /// Turns it into a task's request.
+    fn of_task(self, kept: &TaskProgress, waker: &Waker) -> Self {
         let sleeper = Sleeper::Task {
             waker: WakerId::of(waker),
             deadline: self.wait.deadline(),
@@ -172,103 +156,41 @@ impl Waiter<'_> {
     fn poll<A: Acquisition>(
         self,
         acquisition: &mut A,
-        kept: &mut Kept,
+        kept: &mut TaskProgress,
         waker: &Waker,
     ) -> Poll<Result<A::Token, Refused>> {
-        let record = self.record;
-        let owner = self.owner;
         let mut task = self.of_task(kept, waker);
-        let (mut fresh, mut observed) = (None, None);
-        let outcome = match task.go_on(acquisition, kept, waker, &mut fresh) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(outcome) => {
-                kept.note(Pursuit::default());
-                observed = task.observed();
-                Poll::Ready(match outcome {
-                    Ok(token) => Ok(task.granted(acquisition, token)),
-                    Err(refused) => {
-                        task.give_up();
-                        Err(refused)
-                    }
-                })
-            }
-        };
-        if outcome.is_ready()
-            && let Some(owner) = owner
-        {
+        let pursued = Pursued(&mut task);
+        let outcome = ready!(pursued.0.go_on(acquisition, kept, waker));
+        std::mem::forget(pursued);
+        kept.note(Pursuit::default());
+        if let Some(owner) = task.owner {
             kept.unlist(owner);
         }
-        thread::discard(fresh);
-        record.call_tasks();
-        if let (Poll::Ready(over), Some(observed)) = (&outcome, observed) {
-            observed.end(outcome_of(over));
-        }
-        outcome
+        Poll::Ready(task.end(acquisition, outcome))
     }
 
-    /// The same, up to what came of it. `fresh` is a clone of the waker, if one was made and is not needed.
+    /// Takes steps, up to what came of the poll.
     fn go_on<A: Acquisition>(
         &mut self,
         acquisition: &mut A,
-        kept: &mut Kept,
+        kept: &mut TaskProgress,
         waker: &Waker,
-        fresh: &mut Option<Waker>,
     ) -> Poll<Result<A::Token, Refused>> {
         if self.sleeps_on(kept, waker) {
             return self.pend(kept, waker);
         }
-        if let Err(refused) = self.refused() {
-            return Poll::Ready(Err(refused));
-        }
-        let mut rounds = 0;
-        while rounds < ROUNDS {
-            if self.queue.has_reservations() {
-                let held = held_for(acquisition);
-                fresh.get_or_insert_with(|| kept.clone_of(waker));
-                let ranges = self.kept.clone();
-                let asleep = self.sleep_giving_way(&held, |queue, id, wakeups| {
-                    queue.keep(id, fresh.take(), ranges, wakeups);
-                });
-                match asleep {
-                    Err(refused) => return Poll::Ready(Err(refused)),
-                    Ok(None) => {}
-                    Ok(Some(_)) => return self.pend(kept, waker),
-                }
-            }
-            // First: to compare keys is to run foreign code, which may panic.
+        self.refused()?;
+        for round in 0..ROUNDS {
+            // First: to clone a waker and to compare keys is to run foreign code, which may panic.
             kept.note(self.pursuit);
-            let blocker = match acquisition.attempt() {
-                Attempt::Granted(token) => return Poll::Ready(Ok(token)),
-                Attempt::Overtaken => None,
-                Attempt::Blocked(blocker) => Some(blocker),
-            };
-            rounds += 1;
-            let Some(blocker) = blocker else {
-                continue;
-            };
-            if debug::CHECKS
-                && self.wait == Wait::Forever
-                && let Some(deadlock) = acquisition.deadlock_with(&blocker)
-            {
-                return Poll::Ready(Err(Refused::SelfDeadlock(Box::new(deadlock))));
+            if round > 0 && self.waker.is_none() {
+                self.waker = Some(kept.clone_of(waker));
             }
-            if fresh.is_none() {
-                // Foreign code: not while the blocker keeps a walk from ending.
-                drop(blocker);
-                self.record.call_tasks();
-                *fresh = Some(kept.clone_of(waker));
-                continue;
-            }
-            let ranges = self.kept.clone();
-            let asleep = self.register(acquisition, &blocker, |queue, id, wakeups| {
-                queue.keep(id, fresh.take(), ranges, wakeups);
-            });
-            drop(blocker);
-            self.record.call_tasks();
-            match asleep {
-                Err(refused) => return Poll::Ready(Err(refused)),
-                Ok(None) => {}
-                Ok(Some(_)) => return self.pend(kept, waker),
+            match self.step(acquisition, None)? {
+                Step::Granted(token) => return Poll::Ready(Ok(token)),
+                Step::Again => {}
+                Step::Asleep(_) => return self.pend(kept, waker),
             }
         }
         // A poll is short. Nobody holds the range for long, or somebody would have been in the way.
@@ -278,7 +200,7 @@ impl Waiter<'_> {
     }
 
     /// Whether the request was not woken. Then this is the waker to wake.
-    fn sleeps_on(&mut self, kept: &mut Kept, waker: &Waker) -> bool {
+    fn sleeps_on(&mut self, kept: &mut TaskProgress, waker: &Waker) -> bool {
         let Some(id) = self.pursuit.id else {
             return false;
         };
@@ -299,7 +221,7 @@ impl Waiter<'_> {
     }
 
     /// Leaves the request asleep, unless it may not wait.
-    fn pend<T>(&mut self, kept: &mut Kept, waker: &Waker) -> Poll<Result<T, Refused>> {
+    fn pend<T>(&mut self, kept: &mut TaskProgress, waker: &Waker) -> Poll<Result<T, Refused>> {
         // First: what follows is foreign code, which may panic.
         kept.progress().pursuit = self.pursuit;
         self.observe();
@@ -318,7 +240,7 @@ impl Waiter<'_> {
 
 impl WaitQueue {
     /// A request is given up that was polled, and is not over.
-    pub(in crate::range) fn forget(&self, kept: &mut Kept, owner: &Owner) {
+    pub(in crate::range) fn forget(&self, kept: &mut TaskProgress, owner: &Owner) {
         let Some(progress) = kept.0.take() else {
             return;
         };
@@ -341,12 +263,13 @@ impl WaitQueue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Holder, HolderId, Patience, Reserves};
-    use super::{Acquisition, Attempt, Kept, Runner, Wait, WaitQueue, Waiter, thread};
+    use super::super::{Attempt, Holder, HolderId, Patience, Standing};
+    use super::{Acquisition, Runner, TaskProgress, WaitQueue, Waiter};
     use crate::deadlock::Deadlocks;
     use crate::range::inspect::{Request, SelfDeadlock};
-    use crate::range::raw::Mode;
+    use crate::range::raw::{Mode, Wait};
     use crate::range::span::Span;
+    use crate::range::thread;
     use prim::atomic::{AtomicUsize, Ordering};
     use prim::clock::{Duration, Instant};
     use prim::sync::Arc;
@@ -373,7 +296,6 @@ mod tests {
     impl Acquisition for IsTaken {
         type Token = ();
         type Blocker = ();
-        const RESERVES: Reserves = Reserves::WhenWoken;
 
         fn attempt(&mut self) -> Attempt<(), ()> {
             match self.0 {
@@ -382,8 +304,11 @@ mod tests {
             }
         }
 
-        fn is_blocked_by(&self, (): &()) -> bool {
-            self.0
+        fn look(&self, (): &()) -> Standing {
+            match self.0 {
+                true => Standing::Stays,
+                false => Standing::Gone,
+            }
         }
 
         fn deadlock_with(&self, (): &()) -> Option<SelfDeadlock> {
@@ -403,11 +328,7 @@ mod tests {
             Vec::new()
         }
 
-        fn may_hold(&self) -> bool {
-            false
-        }
-
-        fn adopt(&self, (): &(), _: &Request) -> HolderId {
+        fn adopt(&self, (): &mut (), _: &Request) -> HolderId {
             1
         }
     }
@@ -420,7 +341,7 @@ mod tests {
         let count = Arc::new(Count::default());
         let waker = Waker::from(Arc::clone(&count));
         let woken = || count.0.load(Ordering::Relaxed);
-        let mut kept = Kept::default();
+        let mut kept = TaskProgress::default();
         let mut is_pending = |is_taken| {
             thread::with_record(|record| {
                 let (wait, patience) = (Wait::Until(deadline), Patience::ENDLESS);
@@ -437,7 +358,7 @@ mod tests {
         Arc::clone(shared).due(deadline);
         assert_eq!(woken(), 1);
         assert!(is_pending(true));
-        queue.with_queue(|queue, wakeups| queue.holder_left(1, wakeups));
+        queue.with_queue(|queue, wakeups| queue.holders_left([1], wakeups));
         assert_eq!(woken(), 2);
         assert!(!is_pending(false));
     }

@@ -2,17 +2,16 @@
 
 use super::waiter::Waiter;
 
-/// A request that is pursued. Dropping it gives the request up: that is done only when foreign code panics, which
-/// compares keys [panic-gives-up].
+/// A request that is pursued. It is dropped when foreign code panics, which compares keys: then a thread's request is
+/// given up [panic-gives-up]; a task's future does that. It is also dropped when a task has to wait.
 pub(super) struct Pursued<'w, 'a>(pub(super) &'w mut Waiter<'a>);
 
 impl Drop for Pursued<'_, '_> {
-    #[cold]
     fn drop(&mut self) {
         let Self(waiter) = self;
-        if prim::intact!("panic-gives-up") {
+        if !waiter.sleeper.is_task() && prim::intact!("panic-gives-up") {
             waiter.give_up();
         }
-        waiter.record.call_tasks();
+        waiter.call_tasks();
     }
 }

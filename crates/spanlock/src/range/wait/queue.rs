@@ -3,7 +3,9 @@
 //! A request that finds its range taken goes to sleep *behind the holder* in its way. When that holder leaves, the
 //! queue *dispatches* the requests behind it, first come first. Dispatching wakes a request, unless the request
 //! conflicts with a request that is already awake and not yet granted. That request would take the range, so the other
-//! sleeps on *behind that request*. What becomes of the awake request decides what becomes of the requests behind it:
+//! sleeps on *behind that request*; but for one, which is woken as well, so that two are there when the range is free
+//! next, and not all depend on one thread that may not run yet. What becomes of the awake request decides what becomes
+//! of the requests behind it:
 //!
 //! - It is granted its range: the requests behind it are now behind a holder.
 //! - It goes back to sleep, or gives up: the requests behind it are dispatched again.
@@ -23,25 +25,20 @@
 //!                            (the other is granted: BehindHolder)
 //! ```
 //!
-//! A sleeper that is to be woken, and would only give way to a reservation that another request gives way to already,
-//! sleeps on if the other's turn ends no later than its own would. It *follows* that request: it is `Following` the
-//! same reservation. When the other's turn ends it has given way, too, and is dispatched.
-//!
 //! A request that others could overtake while it sleeps, or that has waited too long, *reserves* its range: later
 //! requests that conflict with it give way, for a turn at a time (`reservation.rs`). A request that sleeps cannot see
 //! that its patience has ended. It asks for its reservation when a later one overtakes it after that. While
-//! reservations pause it has to wait for it: after the pause all get theirs that have asked.
+//! reservations pause, none is made. After the pause, each request that has asked gets its own.
 //!
 //! Requests that want the same range in the same mode, and sleep behind the same, stand in a *line* (`lines.rs`). What
 //! is in the way of one of them is in the way of all, so a dispatch moves a line as a whole, whatever its length. The
-//! first in a line is its head, and it alone reserves.
+//! first in a line is its head, and reserves for it.
 //!
 //! # Invariants
 //!
 //! 1. A request sleeps behind a request that is awake, or gives way for a turn to an earlier request with a
-//!    reservation, or follows one that does. So every chain of sleepers ends at a thread that runs, or at one that
-//!    wakes when its turn ends.
-//! 2. A request sleeps behind a holder only if that holder has yet to call [`Queue::holder_left`].
+//!    reservation. So every chain of sleepers ends at a thread that runs, or at one that wakes when its turn ends.
+//! 2. A request sleeps behind a holder only if that holder has yet to call [`Queue::holders_left`].
 //! 3. An awake request's thread calls one of [`sleep`](Queue::sleep), [`granted`](Queue::granted) and
 //!    [`gave_up`](Queue::gave_up) after finitely many steps of its own. An awake request of a task does so, or its turn
 //!    ends (`tasks.rs`), if another request is behind it or gives way to it.
@@ -49,8 +46,7 @@
 //! # Edges
 //!
 //! - **sleep-dispatch**: a request that goes back to sleep dispatches the requests behind it.
-//! - **give-up-dispatch**: a request that gives up does the same.
-//! - **follow-ends**: a request that no longer gives way dispatches the requests that follow it.
+//! - **give-up-dispatch**: a request that gives up dispatches the requests behind it.
 //!
 //! The lock's mutex guards the queue. Nothing in this file waits.
 
@@ -58,9 +54,8 @@ mod dispatch;
 
 use super::entry::{Entry, HolderId, RequestId, Stage};
 use super::lines::{Behind, LineId};
-use super::places::Places;
-use super::reservation::Turn;
-use super::turns::Turns;
+use super::requests::QueuedRequests;
+use super::reservation::{Gives, turn_at};
 use super::watched::{Known, Watching};
 use crate::deadlock::Detection;
 use crate::range::inspect::{Request, WaitingRequest};
@@ -81,7 +76,7 @@ pub(in crate::range) enum WaitsFor<'a> {
 /// The sleeping and the awake requests of one lock, first come first.
 #[derive(Debug)]
 pub(in crate::range) struct Queue {
-    pub(super) places: Places,
+    pub(super) places: QueuedRequests,
     /// The wakers of the tasks that sleep.
     pub(super) wakers: BTreeMap<RequestId, Waker>,
     /// What keeps the ranges of tasks, in a lock over keys.
@@ -90,6 +85,8 @@ pub(in crate::range) struct Queue {
     named: RequestId,
     /// When the queue is called next, to end turns of tasks.
     pub(super) alarm: Alarm,
+    /// So many more than can be granted their ranges does a dispatch wake.
+    spare: usize,
     /// When the next reservation may be granted: see [`Patience::pause`](super::Patience::pause).
     paused_until: u64,
     pub(super) watching: Watching,
@@ -101,11 +98,12 @@ pub(in crate::range) struct Queue {
 impl Queue {
     pub(super) const fn new(order: QueueOrder, detection: Option<Detection>) -> Self {
         Self {
-            places: Places::new(order),
+            places: QueuedRequests::new(order),
             wakers: BTreeMap::new(),
             ranges: BTreeMap::new(),
             named: 0,
             alarm: Alarm::none(),
+            spare: dispatch::SPARE,
             paused_until: 0,
             watching: Watching::new(detection),
             #[cfg(test)]
@@ -156,7 +154,7 @@ impl Queue {
         others.any(|other| wants_what_is_shared(other, entry))
     }
 
-    /// The first reservation that the request `id` has to give way to.
+    /// The first reservation that the request `id` has to give way to, and until when.
     ///
     /// Entries are in order of arrival, so every entry is ahead of a request that is not entered yet and has no name. A
     /// reservation that waits for the request's own thread, as `waits_for_it` decides, is not in its way, nor is any
@@ -165,21 +163,27 @@ impl Queue {
         &self,
         id: Option<RequestId>,
         request: &Request,
+        now: Instant,
         waits_for_it: impl Fn(&Request) -> bool,
-    ) -> Option<&Entry> {
+    ) -> Option<(&Entry, Instant)> {
+        let known = id.and_then(|id| self.places.get(id));
+        if known.is_some_and(|known| known.has_given_way) {
+            return None;
+        }
         self.places
             .reserved()
             .take_while(|entry| id.is_none_or(|id| entry.id < id))
             // [later-bypass] No later reservation counts either.
             .take_while(|entry| !waits_for_it(&entry.request) || !prim::intact!("later-bypass"))
-            .find(|entry| {
+            .filter(|entry| {
                 self.order().conflict(&entry.request, request) && !waits_for_it(&entry.request)
             })
-    }
-
-    /// See [`Turns::under_way`].
-    pub(super) fn turn(&self, request: &Request, now: Instant) -> Option<Turn<Instant>> {
-        Turns::new(self.order(), self.places.reserved()).under_way(self.order(), request, now)
+            .find_map(|entry| {
+                let since = entry.reserved?;
+                let (gives, age) = turn_at(now.saturating_duration_since(since))?;
+                let gives_way = id.is_none() || gives == Gives::Everybody;
+                Some((entry, since.checked_add(age)?)).filter(|_| gives_way)
+            })
     }
 
     /// Puts a request to sleep. If it is in the queue already, it was awake, and is no more. If it asks for a
@@ -188,7 +192,7 @@ impl Queue {
         let refused = self.enter(entry);
         // [sleep-dispatch]
         if prim::intact!("sleep-dispatch") {
-            self.dispatch_behind(Behind::Request(entry.id), None, wakeups);
+            self.dispatch_behind([Behind::Request(entry.id)], None, wakeups);
         }
         refused
     }
@@ -199,28 +203,16 @@ impl Queue {
         self.enter(entry)
     }
 
-    /// The same of a request that is in the queue, asleep or awake.
+    /// Reserves for a request that is in the queue, asleep or awake. The result is as of [`reserve`](Self::reserve).
     pub(super) fn reserve_in_place(&mut self, id: RequestId, now: Instant) -> Option<Duration> {
         self.grant_reservation(id, now)
     }
 
-    /// The last turn in which the request gave way.
-    pub(super) fn gave_way(&self, id: RequestId) -> Option<Turn<Instant>> {
-        self.places.get(id)?.gave_way
-    }
-
-    /// Notes that a sleeping request goes on without having been woken: it has given way for a turn, and so have those
-    /// that followed it.
-    pub(super) fn turn_ended(&mut self, id: RequestId, turn: Turn<Instant>, wakeups: &mut Wakeups) {
-        let was = self.places.stage(id);
+    /// A sleeping request goes on: it has given way for a turn.
+    pub(super) fn turn_ended(&mut self, id: RequestId) {
         let request = self.places.of(id).request;
         self.detach(id, Stage::Awake, request);
-        self.places.change(id, |entry| entry.gave_way = Some(turn));
-        for follower in self.followers(was) {
-            self.places
-                .change(follower, |entry| entry.gave_way = Some(turn));
-        }
-        self.dispatch_followers(was, wakeups);
+        self.places.change(id, |entry| entry.has_given_way = true);
     }
 
     /// Enters a request at the end of the queue, or renews it where it is. It keeps a reservation it already has.
@@ -231,8 +223,13 @@ impl Queue {
         self.places.put(Entry {
             reserved: known.and_then(|known| known.reserved),
             asks: known.is_some_and(|known| known.asks),
-            gave_way: known.and_then(|known| known.gave_way),
+            has_given_way: !entry.stage.is_asleep()
+                && known.is_some_and(|known| known.has_given_way),
             wants: entry.reserved.is_some(),
+            // If it stays awake, others may wait for it.
+            turn_ends: known
+                .filter(|_| entry.stage == Stage::Awake)
+                .and_then(|known| known.turn_ends),
             ..entry
         });
         self.promote(next, known.and_then(|known| known.reserved));
@@ -288,13 +285,13 @@ impl Queue {
     }
 
     /// Removes a request that was granted its range. Each request that slept behind it sleeps, from now on, behind the
-    /// holder that `holder_of` names. Returns whether there were any.
+    /// holder that `holder_of` names.
     pub(super) fn granted(
         &mut self,
         id: RequestId,
         wakeups: &mut Wakeups,
         mut holder_of: impl FnMut(&Request) -> HolderId,
-    ) -> bool {
+    ) {
         let known = |entry: &Entry| self.known(entry.request.span, Some(entry.origin.at));
         let known = self.places.get(id).map_or_else(Known::default, known);
         self.remove(id, wakeups);
@@ -317,18 +314,14 @@ impl Queue {
             self.places
                 .move_to(way, Stage::BehindHolder(holder), blocker);
         }
-        !(lines.is_empty() && ways.is_empty())
     }
 
     /// Removes a request that no longer wants its range.
     pub(super) fn gave_up(&mut self, id: RequestId, wakeups: &mut Wakeups) {
-        let was = self.remove(id, wakeups);
+        self.remove(id, wakeups);
         // [give-up-dispatch]
         if prim::intact!("give-up-dispatch") {
             self.dispatch_waiting_for(id, wakeups);
-        }
-        if let Some(was) = was {
-            self.dispatch_followers(was, wakeups);
         }
     }
 
@@ -361,27 +354,26 @@ impl Queue {
                     visit(&entry.request, WaitsFor::Holder(holder));
                     continue;
                 }
-                Stage::BehindRequest(other)
-                | Stage::GivingWay(other, _)
-                | Stage::Following(other) => self.places.of(other),
+                Stage::BehindRequest(other) | Stage::GivingWay(other, _) => self.places.of(other),
             };
             visit(&entry.request, WaitsFor::Request(&other.request));
         }
     }
 
-    /// Removes a request, if it is in the queue. Returns where it stood.
-    pub(super) fn remove(&mut self, id: RequestId, wakeups: &mut Wakeups) -> Option<Stage> {
-        let since = self.places.get(id)?.reserved;
-        let stage = self.places.stage(id);
+    /// Removes a request, if it is in the queue.
+    pub(super) fn remove(&mut self, id: RequestId, wakeups: &mut Wakeups) {
+        let Some(entry) = self.places.get(id) else {
+            return;
+        };
+        let since = entry.reserved;
         let next = self.next_in_line(id);
         self.promote(next, since);
         self.end_reservation(id);
         wakeups.discard(self.wakers.remove(&id));
         self.watching.removed(id);
         self.places.take(id);
-        // The future has them as well: nothing is freed here.
+        // The future has them as well, or they are numbers: no foreign code runs here.
         self.ranges.remove(&id);
-        Some(stage)
     }
 
     /// The request has no reservation any more.

@@ -13,28 +13,27 @@
 //!
 //! # Turns
 //!
-//! Reservations whose ranges are connected, each overlapping the next, share their turns. The turns are counted from
-//! the moment at which the first of them in the queue was granted. Each round has three turns of equal length and takes
-//! twice as long as the round before. The first turn lasts [`FIRST_TURN`].
+//! The turns of a reservation are counted from the moment at which it was granted. Each round has three turns of equal
+//! length and takes twice as long as the round before. The first turn lasts [`FIRST_TURN`].
 //!
 //! ```text
 //!  reserved
 //!    |##########|::::::::::|..........|####################|::::::::::::::::::::|....................|####
 //!    0         10         20         30                   50                   70                   90 ms
 //!
-//!  #  in force: later requests that conflict with a reservation give way until the turn ends
-//!  :  in force: requests that gave way until this round's # ended have a pass; others give way until the turn ends
+//!  #  in force: later requests that conflict with the reservation give way until the turn ends
+//!  :  in force for newcomers: requests that are not in the queue give way until the turn ends
 //!  .  suspended: no request gives way
 //! ```
 //!
-//! - A request gives way for one turn of a round: [`FIRST_TURN`], or as long as the first reservation is old, whichever
-//!   is more.
+//! - A request gives way to one reservation for one turn, and then tries for its range. A turn takes [`FIRST_TURN`], or
+//!   as long as the reservation is old, whichever is more.
 //! - Reservations are suspended for a third of each round. So a computation that the holder waits for, unknown to the
 //!   lock, takes about three times as long. That holds if the waiting requests wait without a limit: a request that
 //!   gives up and asks again begins the rounds anew.
 //! - The first reservation is granted its range in the first turn `#` that is longer than its blockers' critical
-//!   sections. In the turn `:`, requests with a pass compete with each other, also while the first reservation waits
-//!   for a thread that waits for them.
+//!   sections. In the turn `:`, requests that have waited compete with each other, also while the first reservation
+//!   waits for a thread that waits for them.
 //! - Reservations come together. While some are in force none is granted, for the patience at most. When the last of
 //!   them is over, none is granted for as long as it lasted, for the patience at most. Then all requests get theirs
 //!   that have asked meanwhile. Where all wait longer than the patience, because they are many, reservations would
@@ -104,50 +103,29 @@ const fn micros(duration: Duration) -> u32 {
 /// How long the first turn lasts: a few time slices of a scheduler, so that a preempted holder can leave meanwhile.
 const FIRST_TURN: Duration = Duration::from_millis(10);
 
-/// A turn in which reservations are in force. `T` is a duration since the first reservation was granted, or a point in
-/// time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Turn<T> {
-    /// When the first of the rounds began.
-    pub(super) since: T,
-    pub(super) ends: T,
-    /// When the next round begins.
-    pub(super) round_ends: T,
+/// Who gives way to a reservation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gives {
+    Everybody,
+    /// Those who are not in the queue.
+    Newcomers,
 }
 
-impl<T: Copy + PartialOrd> Turn<T> {
-    /// Whether a request that gave way in this turn has a pass in that one.
-    pub(super) fn is_pass_in(&self, other: &Self, now: T) -> bool {
-        self.since == other.since && now < self.round_ends
-    }
-
-    /// Whether that is a turn of the same rounds that ends no later.
-    pub(super) fn outlasts(&self, other: &Self) -> bool {
-        self.since == other.since && other.ends <= self.ends
-    }
-}
-
-/// The turn under way when the first reservation has that age; `None` while reservations are suspended.
-pub(super) fn turn_at(age: Duration) -> Option<Turn<Duration>> {
+/// Who gives way to a reservation of that age, and until which age; `None`: nobody does, while it is suspended.
+pub(super) fn turn_at(age: Duration) -> Option<(Gives, Duration)> {
     let (mut begins, mut length) = (Duration::ZERO, FIRST_TURN);
     while age >= begins + 3 * length {
         begins += 3 * length;
         length *= 2;
     }
-    let round_ends = begins + 3 * length;
-    [begins + length, begins + 2 * length]
-        .into_iter()
-        .find(|&ends| age < ends)
-        .map(|ends| Turn {
-            since: Duration::ZERO,
-            ends,
-            round_ends,
-        })
+    let turns = [Gives::Everybody, Gives::Newcomers].into_iter().zip(1..);
+    let mut turns = turns.map(|(gives, turn)| (gives, begins + turn * length));
+    turns.find(|&(_, ends)| age < ends)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, FIRST_TURN, Fairness, Patience, turn_at};
+    use super::{Duration, FIRST_TURN, Fairness, Gives, Patience, turn_at};
 
     #[test]
     fn pauses_are_bounded() {
@@ -163,34 +141,34 @@ mod tests {
         FIRST_TURN * u32::try_from(count).unwrap() / 10
     }
 
-    /// A round has three turns of equal length, reservations are in force in two of them, and each round takes twice as
+    /// A round has three turns of equal length, a reservation is in force in two of them, and each round takes twice as
     /// long as the one before.
     #[test]
     fn rounds_double() {
-        for (ages, ends) in [
-            (0..10, Some((10, 30))),
-            (10..20, Some((20, 30))),
+        use Gives::{Everybody, Newcomers};
+        for (ages, turn) in [
+            (0..10, Some((Everybody, 10))),
+            (10..20, Some((Newcomers, 20))),
             (20..30, None),
-            (30..50, Some((50, 90))),
-            (50..70, Some((70, 90))),
+            (30..50, Some((Everybody, 50))),
+            (50..70, Some((Newcomers, 70))),
             (70..90, None),
-            (90..130, Some((130, 210))),
+            (90..130, Some((Everybody, 130))),
         ] {
+            let expected = turn.map(|(gives, ends)| (gives, ms(ends)));
             for age in ages {
-                let turn = turn_at(ms(age)).map(|turn| (turn.ends, turn.round_ends));
-                let expected = ends.map(|(turn, round)| (ms(turn), ms(round)));
-                assert_eq!(turn, expected, "after {age} ms");
+                assert_eq!(turn_at(ms(age)), expected, "after {age} ms");
             }
         }
     }
 
-    /// After the first turn, a request gives way for no longer than the first reservation is old.
+    /// After the first turn, a request gives way for no longer than the reservation is old.
     #[test]
     fn turns_are_bounded_by_the_age_of_the_reservation() {
         for exponent in 0..40 {
             let age = Duration::from_micros(1 << exponent);
-            if let Some(turn) = turn_at(age) {
-                assert!(turn.ends - age <= age.max(FIRST_TURN), "{age:?}");
+            if let Some((_, ends)) = turn_at(age) {
+                assert!(ends - age <= age.max(FIRST_TURN), "{age:?}");
             }
         }
     }

@@ -56,8 +56,8 @@ impl Entry {
             _ if !self.sleeper.is_task() => None,
             Stage::Awake => self.turn_ends,
             Stage::Idle => None,
-            Stage::GivingWay(_, turn) => Some(deadline.map_or(turn.ends, |at| at.min(turn.ends))),
-            Stage::BehindHolder(_) | Stage::BehindRequest(_) | Stage::Following(_) => deadline,
+            Stage::GivingWay(_, ends) => Some(deadline.map_or(ends, |at| at.min(ends))),
+            Stage::BehindHolder(_) | Stage::BehindRequest(_) => deadline,
         }
     }
 }
@@ -92,14 +92,18 @@ impl Queue {
     pub(super) fn keep(
         &mut self,
         id: RequestId,
-        waker: Option<Waker>,
+        waker: Waker,
         ranges: Option<Box<[Option<Sought>; 2]>>,
         wakeups: &mut Wakeups,
     ) {
-        let waker = waker.expect("a task has a waker");
         wakeups.discard(self.wakers.insert(id, waker));
+        self.keep_ranges(id, ranges);
+    }
+
+    /// Keeps the ranges of a task that is entered, asleep or awake: its next poll may name them anew.
+    pub(super) fn keep_ranges(&mut self, id: RequestId, ranges: Option<Box<[Option<Sought>; 2]>>) {
         if let Some(ranges) = ranges {
-            // Those it had are the future's as well, so no keys are freed here.
+            // Those it had are the future's as well, or numbers, so no foreign code runs here.
             self.ranges.insert(id, ranges);
         }
     }
@@ -149,11 +153,10 @@ impl Queue {
     fn ring_for(&mut self, id: RequestId, now: Instant, wakeups: &mut Wakeups) {
         match self.places.of(id).stage {
             Stage::Awake => self.end_turn(id, wakeups),
-            Stage::GivingWay(_, turn) if turn.ends <= now => {
+            Stage::GivingWay(_, ends) if ends <= now => {
                 // [task-way-ends] What it gives way to may wait for it.
                 if prim::intact!("task-way-ends") {
-                    // It is awake then, and its own turn may have begun: who has followed it may be behind it.
-                    self.turn_ended(id, turn, wakeups);
+                    self.turn_ended(id);
                     self.call(id, wakeups);
                 }
             }

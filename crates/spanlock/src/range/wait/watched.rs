@@ -2,15 +2,15 @@
 
 use super::entry::{Entry, HolderId, RequestId, Stage};
 use super::queue::Queue;
-use super::{Acquisition, Holder, Refused, SharedQueue, WaitQueue, Waiter};
+use super::{Holder, Refused, SharedQueue, WaitQueue, Waiter};
 use crate::deadlock::{
-    self, Account, Deadlock, Detection, Held, Idle, Key, Named, NotPolled, Published, Seen, Wait,
+    self, Account, Deadlock, Detection, Idle, Key, NotPolled, Published, Seen, Wait,
 };
 use crate::observe::{self, Observed, Outcome, Waiting};
 use crate::range::inspect::Request;
-use crate::range::keys::ShownKeys;
 use crate::range::order::QueueOrder;
 use crate::range::raw::Wait as Limit;
+use crate::range::shown::{HeldRange, Shown, ShownKeys};
 use crate::range::span::Span;
 use crate::wait::{Alarm, Wakeups};
 use prim::clock::{Duration, Instant};
@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::Location;
 
-type Place = &'static Location<'static>;
+type Line = &'static Location<'static>;
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Origin {
-    pub(super) at: Place,
+    pub(super) at: Line,
     /// The thread that waits, if it is not a task's.
     pub(super) thread: Option<u32>,
     /// Whether nothing but its grant, or a cancellation, ends the wait.
@@ -33,7 +33,7 @@ pub(super) struct Origin {
 
 impl Origin {
     fn waiting(&self, request: &Request, lock: usize, order: &QueueOrder) -> Waiting {
-        let Named(span, keys) = named(request.span, order);
+        let Shown(span, keys) = order.shown(request.span);
         Waiting {
             owner: request.owner,
             thread: self.thread,
@@ -50,17 +50,9 @@ impl Origin {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Known {
     /// Where it has locked.
-    at: Option<Place>,
-    /// Its range, if it is one of keys. They may be gone before it is asked for.
+    at: Option<Line>,
+    /// Its range, if its words are no positions. What they name may be gone before it is asked for.
     keys: Option<ShownKeys>,
-}
-
-/// What people are to be told of a range that lives: of one of keys a text, as its words say nothing to them.
-fn named(span: Span, order: &QueueOrder) -> Named {
-    match order {
-        QueueOrder::Positions => Named(span, None),
-        QueueOrder::Keys(_) => Named(Span::ALL, order.shown(span)),
-    }
 }
 
 /// What a queue keeps for those who look.
@@ -91,7 +83,7 @@ impl Watching {
         }
     }
 
-    /// That is known of a holder behind which a request is about to sleep.
+    /// Notes what is known of a holder behind which a request is about to sleep.
     pub(super) fn note(&mut self, holder: HolderId, known: Known) {
         if self.detection.is_some() && known != Known::default() {
             self.known.insert(holder, known);
@@ -111,12 +103,12 @@ impl Watching {
         }
     }
 
-    /// And was polled.
+    /// A woken task was polled.
     pub(super) fn polled(&mut self, id: RequestId) {
         self.woken.remove(&id);
     }
 
-    /// Nothing of a request is kept any more.
+    /// A request has left the queue: forgets all of it.
     pub(super) fn removed(&mut self, id: RequestId) {
         self.polled(id);
         self.refusal(id);
@@ -130,21 +122,20 @@ impl Watching {
 
 impl Queue {
     /// What is to be known of a holder with that range, which lives and has locked there, if anybody looks.
-    pub(super) fn known(&self, span: Span, at: Option<Place>) -> Known {
+    pub(super) fn known(&self, span: Span, at: Option<Line>) -> Known {
         match self.watching.detection {
             Some(_) => Known {
                 at,
-                keys: self.order().shown(span),
+                keys: self.order().shown(span).1,
             },
             None => Known::default(),
         }
     }
 
-    /// A request is about to sleep behind a holder, which lives. Where that is one of keys, it is a node, of which all
-    /// is known when the first request sleeps there: the keys are not formatted again.
+    /// A request is about to sleep behind a holder, which lives. In a lock over keys that is a node, of which all is
+    /// known when the first request sleeps there: the keys are not formatted again.
     pub(super) fn note_holder(&mut self, holder: &Holder) {
-        let is_of_keys = matches!(self.order(), QueueOrder::Keys(_));
-        if is_of_keys && self.watching.known.contains_key(&holder.id) {
+        if !self.order().is_by_position() && self.watching.known.contains_key(&holder.id) {
             return;
         }
         let known = self.known(holder.request.span, holder.at);
@@ -188,7 +179,7 @@ impl Queue {
         for (&id, &since) in &self.watching.woken {
             let key = Key::Request(queue, id);
             let what = self.not_polled(self.places.of(id), now.saturating_duration_since(since));
-            seen.idle.push(Idle { key, what });
+            seen.idle.push(Idle { key, since, what });
         }
     }
 
@@ -196,8 +187,8 @@ impl Queue {
         let behind = self.blocker(entry);
         let known = self.watching.known.get(&holder).copied();
         let known = known.unwrap_or_default();
-        let Named(held, held_keys) = self.named_holder(behind.span, known);
-        let Named(span, keys) = named(entry.request.span, self.order());
+        let Shown(held, held_keys) = self.order().shown_by(behind.span, known.keys);
+        let Shown(span, keys) = self.order().shown(entry.request.span);
         Wait {
             key,
             owner: entry.request.owner,
@@ -209,7 +200,7 @@ impl Queue {
             at: entry.origin.at,
             behind: vec![(
                 behind.owner,
-                Held {
+                HeldRange {
                     span: held,
                     keys: held_keys,
                     mode: behind.mode,
@@ -219,16 +210,8 @@ impl Queue {
         }
     }
 
-    /// The range of a holder, which may be gone: of its keys there is what was noted.
-    fn named_holder(&self, span: Span, known: Known) -> Named {
-        match self.order() {
-            QueueOrder::Positions => Named(span, None),
-            QueueOrder::Keys(_) => Named(Span::ALL, known.keys),
-        }
-    }
-
     fn not_polled(&self, entry: &Entry, at_least: Duration) -> NotPolled {
-        let Named(span, keys) = named(entry.request.span, self.order());
+        let Shown(span, keys) = self.order().shown(entry.request.span);
         NotPolled {
             owner: entry.request.owner,
             lock: self.watching.lock,
@@ -240,9 +223,15 @@ impl Queue {
         }
     }
 
-    /// Refuses a request, if it is still asleep: it is woken, and finds that out.
-    fn refuse(&mut self, id: RequestId, deadlock: &Deadlock, wakeups: &mut Wakeups) {
-        if self.places.get(id).is_some() && self.places.stage(id).is_asleep() {
+    /// Refuses a request, if it still waits like that: it is woken, and finds that out.
+    fn refuse(&mut self, id: RequestId, wait: &Wait, deadlock: &Deadlock, wakeups: &mut Wakeups) {
+        let Some(entry) = self.places.get(id) else {
+            return;
+        };
+        let Stage::BehindHolder(holder) = self.places.stage(id) else {
+            return;
+        };
+        if self.wait(wait.key, entry, holder) == *wait {
             self.watching.refused.insert(id, deadlock.clone());
             // [refused-wakes]
             if prim::intact!("refused-wakes") {
@@ -253,8 +242,7 @@ impl Queue {
 
     fn describe(&self, text: &mut dyn fmt::Write) -> fmt::Result {
         writeln!(text, "lock {:#x}", self.watching.lock)?;
-        let shown =
-            |request: Request| request.shown(&named(request.span, self.order()).to_string());
+        let shown = |request: Request| request.shown(&self.order().shown(request.span).to_string());
         for entry in self.places.all() {
             let (request, at) = (entry.request, entry.origin.at);
             write!(text, "  {}", shown(request))?;
@@ -271,7 +259,7 @@ impl Queue {
                 Stage::BehindHolder(holder) => {
                     let known = self.watching.known.get(&holder).copied();
                     let (known, blocker) = (known.unwrap_or_default(), self.blocker(entry));
-                    let range = self.named_holder(blocker.span, known).to_string();
+                    let range = self.order().shown_by(blocker.span, known.keys).to_string();
                     write!(text, ", behind the holder {}", blocker.shown(&range))?;
                     if let Some(at) = known.at {
                         write!(text, ", locked at {at}")?;
@@ -280,7 +268,7 @@ impl Queue {
                 Stage::BehindRequest(other) => {
                     write!(text, ", behind {}", shown(self.places.of(other).request))?;
                 }
-                Stage::GivingWay(other, _) | Stage::Following(other) => {
+                Stage::GivingWay(other, _) => {
                     let other = shown(self.places.of(other).request);
                     write!(text, ", gives way to {other}")?;
                 }
@@ -302,9 +290,9 @@ impl Waiter<'_> {
     }
 
     /// Says what the thread holds in locks that do not know it, where deadlocks are looked for.
-    pub(super) fn publish<A: Acquisition>(&self, acquisition: &A) -> Option<Published> {
+    pub(super) fn publish(&self) -> Option<Published> {
         self.queue.detection()?;
-        let waits = acquisition.wish();
+        let waits = self.wish;
         let holds = self.record.accounts();
         let thread = self.record.thread();
         let account = Account {
@@ -393,9 +381,13 @@ impl deadlock::Watched for SharedQueue {
         remains
     }
 
-    fn refuse(self: Arc<Self>, request: u64, deadlock: &Deadlock) {
+    fn refuse(self: Arc<Self>, request: u64, wait: &Wait, deadlock: &Deadlock) {
         let mut wakeups = Wakeups::default();
-        self.queue.lock().refuse(request, deadlock, &mut wakeups);
+        let mut queue = self.queue.lock();
+        queue.refuse(request, wait, deadlock, &mut wakeups);
+        queue.watch(&mut wakeups);
+        self.note_idle(&queue);
+        drop(queue);
         self.deliver(wakeups);
     }
 

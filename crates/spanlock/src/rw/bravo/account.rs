@@ -21,7 +21,7 @@
 //! All zero: a new lock, which the first reader may bias. The time wraps after 0.27 s. An answer that is wrong for that
 //! reason makes one trial earlier or later, one life short or long, or one writer wait for [`YOUTH`] in vain.
 
-use crate::wait::LONGEST_SPIN;
+use crate::wait::BRIEF;
 
 /// Nanoseconds in a unit of time, and of credit. Half a unit, which credit loses by rounding, stands for what the clock
 /// does not see: cold paths, and the writer's second acquisition.
@@ -55,7 +55,7 @@ pub(super) const OVERDUE: u64 = prim::sized(32_000, 2_000) as u64;
 
 /// Nanoseconds after which a life is long enough for readers that publish by a plain store: short against a time slice,
 /// and ten times what it takes to revoke such a bias.
-const LONG_LIFE: usize = LONGEST_SPIN as usize;
+const LONG_LIFE: usize = BRIEF as usize;
 
 /// The shortest life, in nanoseconds, that a writer ends if slow reads take long: in it, readers that have waited
 /// notice that the path is open, and get in. A lower bound: the writer looks at the clock now and then.

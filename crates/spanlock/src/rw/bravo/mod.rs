@@ -9,7 +9,7 @@
 //! | `pthread` | the lock for C, whose releases do not name what they release |
 //! | `bias` | where protocol and account meet: asks for advice, takes the steps, tells what came of them |
 //! | `hint` | which acquisitions go by the underlying lock without a look at the bias |
-//! | `policy` | what a user chooses, and what is counted |
+//! | `options` | what a user chooses, and what is counted |
 //! | `account` | advice: whether a bias pays, and when it is tried again; every tuned constant |
 //! | `state` | protocol: the word by which fast readers and writers of one lock agree |
 //! | `table` | protocol: where readers publish, and how a writer waits for them |
@@ -82,14 +82,16 @@ pub use hint::Sampler;
 ///   critical sections of readers: once the table is empty the writer queues as any other. Readers that come while
 ///   writers keep the path closed wait for 32 microseconds at most, and then ask the underlying lock.
 /// - **Recursion**: as in the underlying lock. Also, a thread that reads by the table may read again, if the underlying
-///   lock's readers share, and if no reader inside waits for it (as one does that upgrades). Over
-///   [`MutexRwLock`](super::MutexRwLock) a thread must not read twice: by the slow path it would wait for itself.
+///   lock's readers share, and if no reader inside waits for it (as one does that upgrades). Over a mutex a thread must
+///   not read twice: by the slow path it would wait for itself.
 /// - **Waiting**: a try never waits, and does not spin. A timed write gives up in time, also during a revocation, and
 ///   leaves the bias set or kept. A revoking writer spins briefly and then sleeps. A reader that waits for the path,
 ///   and a writer that lets readers in, spin and yield the processor in turn; so their limits of time hold but for what
 ///   the system takes to run them again. A try to read may fail although no writer is inside, because a writer holds
 ///   the underlying lock for a moment to check the bias. A try to write that would fail because of readers in the table
 ///   leaves the bias set.
+/// - **Downgrade**: where the underlying lock has it, and what that promises to readers that wait. Over
+///   [`FutexRwLock`](super::FutexRwLock) that gives way to writers, it is a toss between them and a writer that waits.
 /// - **Upgrade**: where the underlying lock has it. An upgradable reader takes the slow path, and counts as a slow
 ///   reader.
 /// - **Threads**: guards stay on their threads, but for those of [`SendGuards`](crate::rw::SendGuards).

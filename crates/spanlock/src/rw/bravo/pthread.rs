@@ -280,7 +280,7 @@ impl<P: Preference, Q: Policy + Copy> AnonymousUnlock<'_, P, Q> {
 
     /// The writer leaves; `false` if no writer is inside, and then nothing was done.
     ///
-    /// That may be so though [`is_writers`](Self::is_writers) has just said otherwise: its two loads may be on either
+    /// It may be one though [`is_writers`](Self::is_writers) has just said otherwise: its two loads may be on either
     /// side of a writer that takes the underlying lock, finds the bias, gives the lock back and ends the bias, while
     /// the caller's hold was exchanged for one that is counted. Then the caller is a reader.
     ///

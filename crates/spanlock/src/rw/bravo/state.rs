@@ -263,15 +263,11 @@ impl Path {
             return;
         }
         // [bias-no-writer] It fails if the bias is set, or if a writer has arrived: there is nothing to do.
-        let before = if prim::intact!("bias-no-writer") {
-            before
-        } else {
-            self.word()
-        };
+        let then = prim::order!("bias-no-writer", before, self.word());
         // [bias-set] Release: pairs with [bias-seen].
         let order = prim::order!("bias-set", Ordering::Release);
         let (word, open) = (&self.word, Word::FENCED.0);
-        let _ = word.compare_exchange(before.0, open, order, Ordering::Relaxed);
+        let _ = word.compare_exchange(then.0, open, order, Ordering::Relaxed);
     }
 
     /// Whether the bias is set. A writer that holds the underlying lock may rely on a clear bias: it stays clear as

@@ -103,6 +103,10 @@ use state::{MOST_READERS, READER_WAITS, Reader, State, UPGRADABLE, WRITER, WRITE
 /// - **Fairness**: [`WritersFirst`] holds readers back while a writer waits. When a writer leaves, the readers that
 ///   wait compete with other writers, and when an upgradable reader leaves, a writer that waits goes first. There is no
 ///   order among writers. [`ReadersFirst`] starves writers while readers keep coming.
+/// - **Downgrade**: no writer gets in between. It wakes all readers that wait, and a writer. Under [`ReadersFirst`] the
+///   readers get in. Under [`WritersFirst`] it is a toss: if that writer is the first to mark the lock, they wait for
+///   it, and it waits for the reader that was the writer. So who has downgraded must not wait for a reader that came
+///   before, nor for one that comes.
 /// - **Recursion**: under [`ReadersFirst`] a thread that reads may read again. Under [`WritersFirst`] it may wait for a
 ///   writer that waits for it, unless it asks by [`ReadRecursive`](super::ReadRecursive).
 /// - **Upgrade**: one reader at a time may be upgradable, beside plain readers. To upgrade, it waits for those as a

@@ -46,8 +46,8 @@
 //! - **phase-downgrade**: a writer that becomes a reader counts itself in before its phase ends.
 
 use super::raw::ThreadBound;
+use crate::rw::word::Awaited;
 use crate::wait::Wait;
-use crate::wait::word::Awaited;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::clock::{Duration, Instant};
 use prim::futex;

@@ -20,8 +20,8 @@
 use super::{Entry, Parity, Phases, SLEEPER};
 use crate::rw::raw::{ThreadBound, Token, raw_rwlock};
 use crate::rw::watch;
+use crate::rw::word::Awaited;
 use crate::wait::Wait;
-use crate::wait::word::Awaited;
 use prim::atomic::{AtomicU32, Ordering};
 use prim::futex;
 

@@ -63,22 +63,26 @@ struct Later {
 }
 
 impl List {
-    /// Wakes the first that sleeps, and with a reader those that follow up to the first writer.
+    /// Wakes the first that sleeps, and with a reader all readers.
     fn wake(&mut self, later: &mut Later) {
-        while let Some(first) = self.asleep.first_entry() {
-            let reads = first.get().reads;
-            let (name, sleeper) = first.remove_entry();
-            self.woken.insert(name);
-            later.wakers.wake(Some(sleeper.waker));
-            if !reads || !self.is_reader_next() {
-                break;
-            }
+        let Some(first) = self.asleep.first_entry() else {
+            return;
+        };
+        if first.get().reads {
+            return self.wake_readers(later);
         }
+        let (name, sleeper) = first.remove_entry();
+        self.woken.insert(name);
+        later.wakers.wake(Some(sleeper.waker));
     }
 
-    fn is_reader_next(&self) -> bool {
-        let first = self.asleep.first_key_value();
-        first.is_some_and(|(_, sleeper)| sleeper.reads)
+    /// Wakes all readers. No writer keeps its place before them where they read together.
+    fn wake_readers(&mut self, later: &mut Later) {
+        let readers = self.asleep.extract_if(.., |_, sleeper| sleeper.reads);
+        for (name, sleeper) in readers {
+            self.woken.insert(name);
+            later.wakers.wake(Some(sleeper.waker));
+        }
     }
 
     /// The turn of those that are woken ends, if others sleep.
@@ -185,14 +189,12 @@ impl Tasks {
             let old = list.asleep.remove(&name);
             later.wakers.discard(old.map(|old| old.waker));
             let was_woken = list.woken.remove(&name);
-            let passes_on = match why {
-                Ended::Dropped => was_woken,
-                Ended::Reads => list.is_reader_next(),
-                Ended::Writes => false,
-            };
             // [woken-passes-on]
-            if passes_on && prim::intact!("woken-passes-on") {
-                list.wake(later);
+            match why {
+                _ if !prim::intact!("woken-passes-on") => {}
+                Ended::Dropped if was_woken => list.wake(later),
+                Ended::Reads => list.wake_readers(later),
+                Ended::Dropped | Ended::Writes => {}
             }
         });
     }
@@ -224,6 +226,11 @@ impl Tasks {
         if self.listed.load(Ordering::Relaxed) != 0 {
             self.wake();
         }
+    }
+
+    /// The lock is read: wakes the readers of the list.
+    pub(super) fn wake_readers(&self) {
+        self.change(List::wake_readers);
     }
 
     /// Wakes the first of the list, unless others were woken and have not been polled.

@@ -13,6 +13,8 @@
 //!     yes: return Pending
 //! ```
 //!
+//! To wake a reader is to wake all readers of the list, since they read together.
+//!
 //! One of the two fences is first. Either the release sees that a task is listed, or the second try sees the release.
 //!
 //! A task that is woken tries again when it is polled, and that may be never. So it has a turn of a millisecond, as the
@@ -30,15 +32,17 @@
 //! - **task-tries-again**: a task whose second try has failed tries again while nobody holds the lock. What was in its
 //!   way may be the try of another task, which fails as well because of it, and looks for nobody. After some tries it
 //!   wakes the first task, as a release does: so whoever is dropped or never polled, another one tries.
-//! - **task-withdrew**: of two tasks whose tries were in each other's way, each withdraws, fences, and looks whether
-//!   somebody holds the lock. The one whose fence is second does not find the other's try, and tries again.
 //! - **woken-turn-ends**: the timer wakes the next task.
-//! - **woken-passes-on**: a woken task that is dropped does so, and a reader that gets in wakes the readers behind it.
+//! - **woken-passes-on**: a woken task that is dropped does so, and a reader that gets in wakes all readers.
+//! - **read-passes-on**: a task that is to write, and finds the lock read, wakes all readers: they sleep behind it, and
+//!   each release would wake it alone. That mends two tries that were in each other's way as well, and each of which
+//!   still sees the other: a writer's is in the way of a reader's then, and wakes it.
 
 mod list;
 
 use self::list::{Ended, Tasks};
 use super::sending::{ForeignRelease, SendGuards, SentToken};
+use crate::range::mode::Mode;
 use lock_api::{
     RawRwLock, RawRwLockDowngrade, RawRwLockTimed, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
@@ -68,17 +72,20 @@ const TRIES: u32 = prim::sized(3, 1) as u32;
 /// ```
 ///
 /// # When not to use it
-/// Where only threads wait. And where readers come without end: a task that waits to write holds nobody back, so it
-/// may wait for long. [`RangeLocked`](crate::range::RangeLocked) with one element has one fair queue for threads and
-/// tasks.
+/// Where only threads wait. And where readers come without end: a task that waits to write holds nobody back, also no
+/// task that came to read after it, so it may wait for long. [`RangeLocked`](crate::range::RangeLocked) with one
+/// element has one fair queue for threads and tasks.
 ///
 /// # Cost
 /// Those of the lock inside, and a look at a word for each release. A task that waits pays a fence that interrupts the
 /// other processors of the process, some microseconds.
 ///
 /// # Fairness
-/// Threads: that of the lock inside. Tasks are woken one after another, and readers together, in the order in which
-/// they came to wait. Who comes just then may be faster.
+/// Threads: that of the lock inside. Tasks are woken one after another, in the order in which they came to wait, but
+/// all readers with the first of them: they read together. Who comes just then may be faster.
+///
+/// There are no upgradable readers, also where the lock inside has them, as `Bravo<FutexRwLock>` does. [`SendGuards`]
+/// has those of its lock.
 #[derive(Debug)]
 pub struct ForTasks<L> {
     lock: SendGuards<L>,
@@ -104,13 +111,16 @@ impl<L: ForeignRelease> ForTasks<L> {
         &self.lock
     }
 
-    /// Whether somebody holds it, or is about to find out that his try has failed. Who asks has failed himself.
-    fn is_taken(&self) -> bool {
-        // [task-withdrew] Pairs with itself.
-        if prim::intact!("task-withdrew") {
-            fence(Ordering::SeqCst);
+    /// How somebody holds it, or is about to find out that his try has failed. Who asks has failed himself.
+    fn taken(&self) -> Option<Mode> {
+        // Pairs with itself. It is for locks of the program's, in which the tries of two writers may be in each other's
+        // way: the one whose fence is second does not find the other's. No lock of this library has such tries, so no
+        // model can tell.
+        fence(Ordering::SeqCst);
+        if self.lock.is_locked_exclusive() {
+            return Some(Mode::Exclusive);
         }
-        self.lock.is_locked()
+        self.lock.is_locked().then_some(Mode::Shared)
     }
 
     /// Tries to acquire that one.
@@ -268,7 +278,7 @@ impl<'a, L: ForeignRelease, T: ?Sized> Request<'a, L, T> {
             // does not release it [task-tries-again].
             for _ in 0..TRIES {
                 guard = try_lock(&raw.lock);
-                if guard.is_some() || raw.is_taken() {
+                if guard.is_some() || raw.taken().is_some() {
                     break;
                 }
             }
@@ -279,10 +289,17 @@ impl<'a, L: ForeignRelease, T: ?Sized> Request<'a, L, T> {
                 Poll::Ready(guard)
             }
             None => {
-                // [task-tries-again] The first of those that wait does, in another poll. This task may be dropped
-                // before that, or never polled.
-                if !raw.is_taken() && prim::intact!("task-tries-again") {
-                    raw.tasks.wake();
+                match raw.taken() {
+                    // [task-tries-again] The first of those that wait does, in another poll. This task may be dropped
+                    // before that, or never polled.
+                    None if prim::intact!("task-tries-again") => raw.tasks.wake(),
+                    // [read-passes-on]
+                    Some(Mode::Shared)
+                        if matches!(why, Ended::Writes) && prim::intact!("read-passes-on") =>
+                    {
+                        raw.tasks.wake_readers();
+                    }
+                    _ => {}
                 }
                 Poll::Pending
             }

@@ -2,8 +2,7 @@
 
 use super::sealed;
 use crate::ordered::node::MAX_HEIGHT;
-use lock_api::RawMutex;
-use spanlock::rw::FutexMutex;
+use prim::sync::{Mutex, MutexGuard};
 use std::fmt;
 use std::ptr;
 
@@ -13,9 +12,8 @@ use std::ptr;
 /// It is there for comparison, and where the positions of keys say little about their order.
 ///
 /// # Cost, fairness, blocking
-/// As many acquisitions as there are predecessors that differ, and one more for a removal. Each node has a lock of 4
-/// bytes. The locks spin briefly and then sleep, and are unfair. Updates lock larger keys first, so they do not
-/// deadlock.
+/// As many acquisitions as there are predecessors that differ, and one more for a removal. Each node has a mutex of the
+/// standard library, of 8 bytes. Updates lock larger keys first, so they do not deadlock.
 ///
 /// # Source
 /// *A Simple Optimistic Skiplist Algorithm* (Herlihy, Lev, Luchangco and Shavit, SIROCCO 2007). Two things differ. A
@@ -34,43 +32,19 @@ impl ByNode {
 }
 
 /// The lock in a node.
-#[derive(Default)]
-pub struct NodeLock(FutexMutex);
+#[derive(Debug)]
+pub struct NodeLock(Mutex<()>);
 
-impl fmt::Debug for NodeLock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("NodeLock").field(&self.0).finish()
-    }
-}
-
-/// A node's lock, held.
-struct HeldNode<'a> {
-    lock: &'a NodeLock,
-    /// `None` once it was released.
-    token: Option<<FutexMutex as RawMutex>::Guard>,
-}
-
-impl<'a> HeldNode<'a> {
-    #[inline]
-    fn new(lock: &'a NodeLock) -> Self {
-        let token = Some(lock.0.lock());
-        Self { lock, token }
-    }
-}
-
-impl Drop for HeldNode<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(token) = self.token.take() {
-            // SAFETY: the token came from this lock, on this thread, and is used once.
-            unsafe { self.lock.0.unlock(token) };
-        }
+impl Default for NodeLock {
+    fn default() -> Self {
+        Self(Mutex::new(()))
     }
 }
 
 /// The locks of all nodes that an update changes, held.
 pub struct HeldNodes<'a>(
-    #[expect(dead_code, reason = "dropped to release")] [Option<HeldNode<'a>>; MAX_HEIGHT + 1],
+    #[expect(dead_code, reason = "dropped to release")]
+    [Option<MutexGuard<'a, ()>>; MAX_HEIGHT + 1],
 );
 
 impl fmt::Debug for HeldNodes<'_> {
@@ -88,7 +62,7 @@ impl sealed::Exclusion for ByNode {
         // The node comes next to itself, so that each lock is taken once.
         let nodes = changed.map(|(_, lock)| lock);
         let others = nodes.filter(|lock| !ptr::eq(std::mem::replace(&mut last, *lock), *lock));
-        let mut held = others.map(HeldNode::new).fuse();
+        let mut held = others.map(|lock| lock.0.lock()).fuse();
         HeldNodes(std::array::from_fn(|_| held.next()))
     }
 }

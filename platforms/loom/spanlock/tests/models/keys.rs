@@ -37,14 +37,14 @@ mod wrapped {
     use super::*;
 
     models! {
-        two_writers_overlapping: 2 on limited_keys counted_keys;
-        a_reader_and_a_writer: 2 on limited_keys counted_keys;
-        another_thread_releases: 1 on limited_keys counted_keys;
-        an_upgrade_beside_a_reader: 1 on limited_keys counted_keys;
-        a_task_and_a_thread: 1 on limited_keys counted_keys;
-        a_writing_task_is_dropped: 1 on limited_keys counted_keys;
-        what_is_locked_again_beside_a_writer: 1 on limited_keys counted_keys;
-        a_task_locks_again_beside_a_writer: 1 on limited_keys counted_keys;
+        two_writers_overlapping: 2 on limited_keys;
+        a_reader_and_a_writer: 2 on limited_keys;
+        another_thread_releases: 1 on limited_keys;
+        an_upgrade_beside_a_reader: 1 on limited_keys;
+        a_task_and_a_thread: 1 on limited_keys;
+        a_writing_task_is_dropped: 1 on limited_keys;
+        what_is_locked_again_beside_a_writer: 1 on limited_keys;
+        a_task_locks_again_beside_a_writer: 1 on limited_keys;
     }
 }
 

@@ -1,12 +1,12 @@
 //! The range locks that models run on.
 
 use prim::clock::Duration;
+use spanlock_loom::range::Limited;
 use spanlock_loom::range::keys::{KeyRangeLock, Natural, RawKeys};
 use spanlock_loom::range::list::{FastPath, ListEx, ListRw, Preference};
 use spanlock_loom::range::segment::{Fairness, SrlArray, SrlTree};
 use spanlock_loom::range::skip::{SkipEx, SkipRw};
 use spanlock_loom::range::slots::{Advice, Plan, RawSlots};
-use spanlock_loom::range::{Instrumented, Limited};
 use spanlock_testkit_loom::locks;
 use spanlock_testkit_loom::range::World;
 
@@ -28,7 +28,7 @@ const KEEP: Advice = Advice::Always(Plan::Keep);
 const EVERYTHING: Advice = Advice::Always(Plan::Everything);
 const LISTED: Advice = Advice::Always(Plan::Listed);
 
-/// A lock over keys that are numbers, in what limits or counts it.
+/// A lock over keys that are numbers, in what limits it.
 pub type Wrapped<L> = KeyRangeLock<u64, Natural, L>;
 
 locks! {
@@ -66,8 +66,6 @@ locks! {
 
     pub limited_keys: Wrapped<Limited<RawKeys<u64, Natural>>> =
         KeyRangeLock::builder().levels(1, 0).fairness(UNFAIR).build().limited(8);
-    pub counted_keys: Wrapped<Instrumented<RawKeys<u64, Natural>>> =
-        KeyRangeLock::builder().levels(1, 0).fairness(UNFAIR).build().instrumented();
 
     /// Moves when its threads meet for the first time, and learns then.
     pub moving_slots: RawSlots = RawSlots::builder().fairness(AT_ONCE).build();
@@ -112,7 +110,7 @@ pub fn warm_list() -> ListRw {
     list()
 }
 
-/// The same of a skip list.
+/// A skip list in which the next request of this thread goes by the fast path.
 pub fn warm_skip_list() -> SkipRw {
     World::new(slow_skip_list()).write(0..1).done();
     skip_list()

@@ -12,6 +12,7 @@ mod list;
 mod locks;
 mod mutants;
 mod owners;
+mod points;
 mod range;
 mod rw;
 mod segment;

@@ -16,8 +16,10 @@ spanlock_testkit::mutants! {
     range::a_holder_heeds_no_reservation_after_one_behind_it::segments: later-bypass
     range::a_holder_joins_a_worker::fair_list: turn-ends
     range::a_holder_joins_a_worker::segments: turn-ends
-    range::a_holder_joins_two_workers_that_sleep::later_list: follow-ends
     range::a_reader_and_a_writer::segments: admit-reader leave-reader
+    range::a_refused_reader_refuses_nobody::list: try-looks
+    range::a_refused_try_refuses_nobody::segments: segment-try-looks
+    range::many_that_are_refused_refuse_nobody::list: many-try-looks
     range::a_sleeper_does_not_walk_and_a_dropped_lock_leaks_nothing::unfair_list: grace-nonblocking
     range::a_sleeper_has_empty_hands::segments: roll-back
     range::a_sleeping_reader_is_not_overtaken_for_ever::later_list: reserve-asleep
@@ -57,7 +59,11 @@ spanlock_testkit::mutants! {
     tasks::a_woken_task_is_dropped_before_another::unfair_list: cancel-dispatch
     tasks::a_woken_task_is_never_polled::unfair_list: task-turn-ends
     owners::of_different_heights::a_writer_begins_behind_a_piece::slow_skip_list: pieces-descend
+    owners::a_refused_extension_refuses_nobody::unfair_list: many-try-looks
     owners::an_upgrade_beside_a_reader::unfair_list: replaced
+    owners::an_upgrade_beside_a_reader::unfair_slots: replaced
+    owners::another_thread_releases_beside_the_first::slots: lent-waits
+    owners::what_was_lent_is_lent_again::slots: lent
     owners::two_upgrades::unfair_list: one-upgrade
     list::fast_nodes_come_and_go_under_a_walk::list: demote-acquire
     list::fast_path_against_regular_path::list: demote fast-acquire fast-publish fast-release unlink-acquire
@@ -66,6 +72,7 @@ spanlock_testkit::mutants! {
     keys::figure_one_with_a_lasting_separator::slow_keys: scan-counted
     keys::a_key_is_compared_while_its_holder_leaves::slow_keys: key-life
     keys::of_different_heights::a_writer_begins_behind_a_scan_that_is_over::slow_keys: scan-over
+    points::an_upgrade: upgrade-validates
     keys::tables::two_tasks_name_two_tables_in_different_orders: tables-ascend
     keys::a_node_alone_is_used_again::keys: plain-node
     keys::a_task_waits_while_its_thread_goes_on::unfair_keys: own-keys
@@ -80,6 +87,8 @@ spanlock_testkit::mutants! {
     slots::a_grant_of_everything_beside_the_annex::everything_annex_slots: annex-whole
     slots::a_request_in_the_annex_beside_one_in_a_slot::annex_slots: annex-insert annex-look
     slots::of_different_heights::a_writer_searches_the_annex_beside_a_downgrade::annex_slots: shared-len-again
+    slots::a_refused_try_refuses_nobody::bucket_slots: slot-try-looks
+    slots::a_try_refused_beside_a_hold_refuses_nobody::annex_slots: annex-try-looks
     slots::a_busy_slot_stays_counted::bucket_slots: uncount-idle
     slots::a_grant_is_revoked_while_it_is_taken::keeping_slots: grant-revoke
     slots::a_grant_of_everything_beside_a_writer::everything_slots: grant-whole
@@ -89,7 +98,7 @@ spanlock_testkit::mutants! {
     slots::a_part_of_a_grant_is_taken_beside_a_writer::everything_slots: grant-part
     slots::a_range_in_two_buckets::bucket_slots: bucket-listed bucket-look
     slots::a_reader_s_grant_does_not_do_for_a_writer::keeping_slots: grant-mode
-    slots::a_slot_is_not_counted_any_more::bucket_slots: uncount uncount-acquire
+    slots::a_slot_is_not_counted_any_more::unfair_bucket_slots: uncount uncount-acquire
     slots::a_slot_is_used_again_under_a_look::slots: rewrite
     slots::a_wide_request_meets_a_narrow_one::bucket_slots: counted counted-look
     slots::a_writer_s_grant_is_shared_for_once::keeping_slots: grant-contended
@@ -98,27 +107,23 @@ spanlock_testkit::mutants! {
     slots::an_insertion_beside_the_move::moving_slots: moved-check
     slots::buckets_are_made_beside_a_request::listing_slots: board-part
     slots::downgrade_lets_waiting_readers_in::slots: slot-downgrade slot-downgrade-wake
-    slots::spinning::a_reader_comes_again_behind_a_writer_in_place::unfair_slots: outwait-noted
     slots::spinning::a_reader_wants_more_before_a_writer::unfair_slots: stay-bounded
-    slots::spinning::a_writer_in_place_meets_slots_out_of_order::unfair_bucket_slots: outwait-in-order
     slots::spinning::a_reader_sleeps_behind_a_writer_in_place::unfair_bucket_slots: slot-sleeper slot-wake stay-bounded
     slots::the_first_of_two_sleepers_wakes_the_second::unfair_slots: slot-inherit
     slots::two_writers_overlapping::slots: board-part move registry slot-acquire slot-handshake
     slots::two_writers_overlapping::bucket_slots: bucket-acquire bucket-release
     slots::two_writers_overlapping::slots: slot-release slot-sleeper slot-validation slot-wake
     rw::tasks::a_task_beside_a_reader_that_backs_out: failed-looks
-    rw::tasks::two_tasks_in_each_other_s_way: task-tries-again task-withdrew
+    rw::tasks::two_tasks_in_each_other_s_way: task-tries-again
     rw::tasks::a_woken_task_is_dropped: woken-passes-on
+    rw::tasks::a_writing_task_holds_no_reader_of_a_futex_lock_back: read-passes-on
     rw::tasks::a_woken_task_is_never_polled: woken-turn-ends
     rw::tasks::a_writing_task_and_a_writer: task-listed task-released
     rw::a_bias_brings_what_a_writer_did::biased: bias-reopened
     rw::a_bias_brings_what_a_writer_did::returning: bias-drain bias-set row-in-use
     rw::a_bias_is_set_beside_a_writer::returning: bias-checked
-    rw::a_hasty_writer::one_node: cohort-uncounted
     rw::a_hasty_writer_beside_a_writer::futex: futex-signal
     rw::a_reader_and_a_writer::biased: bias-writer depart depart-acquire slot-await slot-leave slot-wake
-    rw::a_reader_and_a_writer::cohort: cohort-depart cohort-drained cohort-gone cohort-reader cohort-seen
-    rw::a_reader_and_a_writer::cohort: cohort-turn-back cohort-wake-readers cohort-wake-writer cohort-writer
     rw::a_reader_and_a_writer::futex: futex-enter-exclusive futex-enter-shared futex-leave-exclusive
     rw::a_reader_and_a_writer::futex: futex-leave-shared futex-mark
     rw::a_reader_and_a_writer::pthread: pthread-leave-writer pthread-marks-first
@@ -132,7 +137,6 @@ spanlock_testkit::mutants! {
     rw::a_fast_reader_and_a_writer::biased: bias-reader bias-recheck
     rw::a_fast_reader_and_two_writes::biased: bias-closed bias-reader-fenced bias-seen bias-writer-fenced
     rw::a_try_does_not_wait::ticket: phase-try
-    rw::a_writer_after_a_handover_waits_for_readers::one_node: cohort-handed
     rw::an_upgradable_before_a_writer::futex: futex-leave-upgradable futex-writer-next
     rw::an_upgrade_beside_a_reader_and_a_writer::futex: futex-wake-upgrader
     rw::an_upgrade_beside_a_writer::futex: futex-enter-upgradable
@@ -140,12 +144,9 @@ spanlock_testkit::mutants! {
     rw::downgrade_lets_waiting_readers_in::futex: futex-downgrade futex-downgrade-wake
     rw::one_upgradable_after_another::futex: futex-next-upgradable
     rw::three_writers::futex: futex-conservative
-    rw::two_writers::mutex: mutex-enter mutex-enter-contended mutex-leave mutex-wake
     rw::readers_get_in_while_a_writer_waits::biased: await-bounded
     rw::two_writers_and_a_reader::biased: bias-kept-last
     rw::a_fast_reader_leaves_two_writers::returning: bias-off bias-off-begin bias-off-checked
-    rw::two_writers_and_a_reader::mutex: mutex-conservative
-    rw::two_writers_and_a_reader::one_node: cohort-queue
     rw::two_writers_and_a_reader::pthread: bias-no-writer pthread-checked pthread-leave-reader
     rw::two_writers_and_a_reader::ticket: ticket-turn ticket-turn-acquire ticket-wake
     rw::bias::a_lock_that_is_dropped_forgets_leaked_readers: bias-forget

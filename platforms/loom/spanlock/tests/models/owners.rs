@@ -8,8 +8,10 @@ models! {
     another_thread_releases:
         3 on list slow_skip_list,
         2 on moving_slots slots bucket_slots;
-    another_thread_releases_and_locks: 2 on list slow_skip_list moving_slots;
-    a_part_is_released: 1 on unfair_list fair_list;
+    another_thread_releases_and_locks: 2 on list slow_skip_list moving_slots, 1 on slots;
+    what_was_lent_is_lent_again: 1 on slots bucket_slots;
+    another_thread_releases_beside_the_first: 2 on slots, 1 on bucket_slots;
+    a_part_is_released: 1 on unfair_list fair_list unfair_slots;
     a_part_that_is_shared_is_released:
         2 on unfair_list slow_skip_list,
         1 on unfair_slots;
@@ -26,6 +28,11 @@ models! {
         2 on unfair_list fair_list,
         1 on unfair_slots;
     what_is_locked_again_beside_a_writer: 1 on unfair_list unfair_slots;
+    an_upgrade_beside_refused_tries:
+        2 on unfair_list slow_skip_list,
+        1 on unfair_slots moving_slots bucket_slots;
+    an_owner_s_refused_try_refuses_nobody: 1 on unfair_slots moving_slots bucket_slots annex_slots;
+    a_refused_extension_refuses_nobody: 1 on unfair_list slow_skip_list unfair_slots;
     a_wait_is_cancelled: 3 on unfair_list;
     a_cancellation_beside_a_grant: 2 on unfair_list fair_list;
 }

@@ -53,6 +53,11 @@ models! {
 models! {
     a_try_never_waits_and_never_intrudes: 3 on list writers_first_list;
     a_refused_try_rolls_back: 3 on segments;
+    a_refused_try_refuses_nobody: 3 on list slow_exclusive_list slow_skip_list segments tree;
+    a_refused_reader_refuses_nobody: 3 on list slow_skip_list segments;
+    many_that_are_refused_refuse_nobody: 2 on list slow_skip_list exclusive_list segments;
+    one_of_two_tries_is_granted: 3 on list slow_list slow_skip_list exclusive_list;
+    a_try_to_read_or_one_to_write_is_granted: 3 on list slow_list writers_first_list slow_skip_list;
     giving_up_passes_the_turn_on: 2 on fair_list unfair_list segments unfair_segments;
     a_time_out_beside_an_inheritance:
         1 on fair_skip_list unfair_exclusive_skip_list,

@@ -58,7 +58,7 @@ fn a_reader_reaches_over_a_start_hint(world: &Arc<World<SkipRw>>) {
     reaches_over_a_start_hint(world, world.read(0..4));
 }
 
-/// The same, where the holder is a writer that shares its range now.
+/// The holder is a writer that shares its range now.
 fn a_downgraded_writer_reaches_over_a_start_hint(world: &Arc<World<SkipRw>>) {
     reaches_over_a_start_hint(world, world.write(0..4).downgrade());
 }

@@ -8,7 +8,7 @@ mod edges;
 use spanlock_testkit::mutation::{kill_all, parse, survives_a_mutant_of_nothing};
 
 #[test]
-fn every_mutant_is_killed() {
+fn mutants_are_killed() {
     let rewriting = parse("a_rewriting_beside_a_writer: clean-waits");
     kill_all(&[parse(edges::ORDERINGS), parse(edges::WAITS), rewriting].concat());
 }

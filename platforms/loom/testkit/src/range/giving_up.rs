@@ -1,6 +1,7 @@
 //! Requests that do not wait, or not for long.
 
 use super::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 in_steps! {
     Shared;
@@ -52,4 +53,80 @@ pub fn a_reader_that_gives_up_rolls_back<L: Shared>(world: &Arc<World<L>>) {
     world.meet([gives_up, is_refused(0..3)]);
     held.done();
     world.is_free();
+}
+
+/// A try that is refused for as long as it lasts refuses nobody: neither a thread's first, nor one that has a slot.
+pub fn a_refused_try_refuses_nobody<L: Exclusive>(world: &Arc<World<L>>) {
+    beside_a_holder(world, |world| {
+        is_refused(0..3)(world);
+        is_refused(0..3)(world);
+    });
+}
+
+/// The same of a try beside what its thread holds.
+pub fn a_try_refused_beside_a_hold_refuses_nobody<L: Exclusive>(world: &Arc<World<L>>) {
+    beside_a_holder(world, |world| {
+        let own = world.write(5..6);
+        is_refused(0..3)(world);
+        own.done();
+    });
+}
+
+/// The same of a reader that is refused behind another reader.
+pub fn a_refused_reader_refuses_nobody<L: Shared>(world: &Arc<World<L>>) {
+    let between = world.read(1..2);
+    beside_a_holder(world, |world| {
+        assert!(world.read_within(0..3, Wait::Never).is_none());
+    });
+    between.done();
+}
+
+/// The same of a call that tries several ranges.
+pub fn many_that_are_refused_refuse_nobody<L: Exclusive>(world: &Arc<World<L>>) {
+    beside_a_holder(world, |world| {
+        let lock = RangeMutex::from_raw(Lent(&world.lock));
+        assert!(lock.try_lock_many([0..1, 2..3]).is_none());
+    });
+}
+
+/// Somebody holds a range. Beside an act that tries to get some of it, a try elsewhere is granted.
+pub(super) fn beside_a_holder<L: Exclusive>(
+    world: &Arc<World<L>>,
+    refused: impl FnOnce(&Arc<World<L>>) + 'static,
+) {
+    let held = world.write(2..3);
+    let other = world.start([act(refused)]);
+    let granted = world.write_within(0..1, Wait::Never);
+    granted.expect("nobody holds it").done();
+    other.join();
+    held.done();
+}
+
+/// Of two tries in each other's way at least one is granted.
+pub fn one_of_two_tries_is_granted<L: Exclusive>(world: &Arc<World<L>>) {
+    one_is_granted(world, |world, range| {
+        world.write_within(range, Wait::Never).map(Hold::done)
+    });
+}
+
+/// The same where one of them reads.
+pub fn a_try_to_read_or_one_to_write_is_granted<L: Shared>(world: &Arc<World<L>>) {
+    one_is_granted(world, |world, range| {
+        world.read_within(range, Wait::Never).map(Hold::done)
+    });
+}
+
+fn one_is_granted<L: Exclusive>(
+    world: &Arc<World<L>>,
+    tries: fn(&World<L>, Range<u64>) -> Option<()>,
+) {
+    // The standard library's: it is no part of the model.
+    let is_granted = Arc::new(AtomicBool::new(false));
+    let theirs = Arc::clone(&is_granted);
+    let other = world.start([act(move |world: &Arc<World<L>>| {
+        theirs.fetch_or(tries(world, 1..3).is_some(), Ordering::Relaxed);
+    })]);
+    let mine = world.write_within(0..2, Wait::Never).map(Hold::done);
+    other.join();
+    assert!(mine.is_some() || is_granted.load(Ordering::Relaxed));
 }

@@ -38,8 +38,8 @@ pub fn a_holder_joins_a_worker_that_sleeps<L: Shared>(world: &Arc<World<L>>) {
     holder.join().unwrap();
 }
 
-/// The same with two workers, which slept before there was a reservation. One of them is woken to give way. The other
-/// sleeps on, and is to be woken when the first goes on.
+/// A holder joins two workers, which slept before there was a reservation. One of them is woken to give way. The other
+/// sleeps behind it, and is to be woken when the first goes on, or gives way.
 pub fn a_holder_joins_two_workers_that_sleep<L: Shared>(world: &Arc<World<L>>) {
     let all = world.write(0..2);
     let wide = asleep(world, 1, write(0..2));

@@ -1,5 +1,6 @@
 //! Owners that are no threads: what they hold is released, cut and converted, and their waits are cancelled.
 
+use super::giving_up::beside_a_holder;
 use super::*;
 use spanlock::range::{By, Holding, Owner};
 use std::ops::RangeBounds;
@@ -86,6 +87,29 @@ pub fn another_thread_releases_and_locks<L: Owned>(world: &Arc<World<L>>) {
         owned(world, 2..3, Mode::Exclusive).done();
     });
     world.meet([locks, write(1..3)]);
+    world.is_free();
+}
+
+/// What an owner holds is released beside another owner, which may get the place where it was held, and a thread.
+pub fn what_was_lent_is_lent_again<L: Owned>(world: &Arc<World<L>>) {
+    let other = world.start([act(|world: &Arc<World<L>>| {
+        owned(world, 2..3, Mode::Exclusive).done();
+    })]);
+    owned(world, 0..1, Mode::Exclusive).done();
+    world.write(2..3).done();
+    other.join();
+    world.is_free();
+}
+
+/// Another thread releases, while the one that has locked it for an owner locks more for another one.
+pub fn another_thread_releases_beside_the_first<L: Owned>(world: &Arc<World<L>>) {
+    let mine = owned(world, 0..1, Mode::Exclusive);
+    let other = world.start([act(move |world: &Arc<World<L>>| {
+        mine.done();
+        world.write(2..3).done();
+    })]);
+    owned(world, 2..3, Mode::Exclusive).done();
+    other.join();
     world.is_free();
 }
 
@@ -224,4 +248,34 @@ pub fn what_is_locked_again_beside_a_writer<L: Owned>(world: &Arc<World<L>>) {
     mine.unlock(1..2, Mode::Shared);
     other.join();
     world.is_free();
+}
+
+/// The only one that shares a range gets it alone, beside tries that it refuses.
+pub fn an_upgrade_beside_refused_tries<L: Owned>(world: &Arc<World<L>>) {
+    let mut mine = owned(world, 0..1, Mode::Shared);
+    let other = world.start([act(|world: &Arc<World<L>>| {
+        is_refused(0..3)(world);
+        assert!(by(world, &Owner::new()).try_write(0..3).is_err());
+    })]);
+    let upgraded = mine.holding.try_convert(0..1, Mode::Exclusive);
+    upgraded.expect("nobody else holds it");
+    other.join();
+    mine.done();
+    world.is_free();
+}
+
+/// An owner's try that is refused for as long as it lasts refuses nobody.
+pub fn an_owner_s_refused_try_refuses_nobody<L: Owned>(world: &Arc<World<L>>) {
+    beside_a_holder(world, |world| {
+        assert!(by(world, &Owner::new()).try_write(0..3).is_err());
+    });
+}
+
+/// The same of an owner that asks for more on both sides of what it holds.
+pub fn a_refused_extension_refuses_nobody<L: Owned>(world: &Arc<World<L>>) {
+    beside_a_holder(world, |world| {
+        let mut mine = owned(world, 1..2, Mode::Exclusive);
+        assert!(mine.holding.try_extend(0..3).is_err());
+        mine.done();
+    });
 }

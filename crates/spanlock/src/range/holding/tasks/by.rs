@@ -1,8 +1,8 @@
 //! What an owner asks for: one range or several.
 
-use super::super::by::{OfOwner, alone};
+use super::super::by::{OwnerRanges, alone};
 use super::super::{By, Holding, Place};
-use super::LockBy;
+use super::{LockBy, Until};
 use crate::range::many::EMPTY_HANDED_ROUNDS;
 use crate::range::owner::Refusal;
 use crate::range::raw::{Mode, RawOwned, Wait};
@@ -71,9 +71,9 @@ impl<P: Place + Clone> By<'_, P> {
         wait: Wait,
     ) -> impl Future<Output = Result<Holding<P>, Refusal>> + use<P, R, I> {
         let nothing = self.nothing();
-        let wanted = OfOwner::new(&nothing, ranges).wanted;
+        let wanted = OwnerRanges::new(&nothing, ranges).wanted;
         let wanted = wanted.into_iter().map(|(sought, mode)| (0, sought, mode));
-        let held = acquire_all(smallvec![nothing], wanted.collect(), wait);
+        let held = acquire_all(smallvec![nothing], wanted.collect(), Until::new(wait));
         async move { Ok(held.await?.pop().expect("there is one lock")) }
     }
 }
@@ -158,7 +158,7 @@ pub(in crate::range::holding) type All<P> = SmallVec<[Holding<P>; 1]>;
 pub(in crate::range::holding) async fn acquire_all<P: Place + Clone>(
     nothing: All<P>,
     wanted: Vec<Wanted>,
-    wait: Wait,
+    until: Until,
 ) -> Result<All<P>, Refusal> {
     let mut awaited = 0;
     // A model is to come to the last round.
@@ -166,7 +166,7 @@ pub(in crate::range::holding) async fn acquire_all<P: Place + Clone>(
         let Some((lock, sought, mode)) = wanted.get(awaited).cloned() else {
             break;
         };
-        let first = nothing[lock].asks(Some(sought), mode, wait).await?;
+        let first = nothing[lock].asks(Some(sought), mode, until).await?;
         let mut held: All<P> = nothing.iter().map(Holding::another).collect();
         held[lock].take(first);
         match try_others(&mut held, &wanted, awaited)? {
@@ -176,7 +176,7 @@ pub(in crate::range::holding) async fn acquire_all<P: Place + Clone>(
     }
     let mut held = nothing;
     for (lock, sought, mode) in wanted {
-        let next = held[lock].asks(Some(sought), mode, wait).await?;
+        let next = held[lock].asks(Some(sought), mode, until).await?;
         held[lock].take(next);
     }
     Ok(held)
@@ -205,8 +205,8 @@ fn try_others<P: Place + Clone>(
 
 impl<P: Place + Clone> Holding<P> {
     /// A request of its owner, of the same lock.
-    pub(super) fn asks(&self, sought: Option<Sought>, mode: Mode, wait: Wait) -> LockBy<P> {
-        LockBy::sought(self.lock.clone(), self.owner.clone(), sought, mode, wait)
+    pub(super) fn asks(&self, sought: Option<Sought>, mode: Mode, until: Until) -> LockBy<P> {
+        LockBy::sought(self.lock.clone(), self.owner.clone(), sought, mode, until)
     }
 
     /// Of the same lock and owner, of which nothing is held.

@@ -3,14 +3,14 @@
 use super::super::convert::Cut;
 use super::super::located::Leads;
 use super::super::{Holding, Piece, Place};
-use super::One;
+use super::{One, Until};
 use crate::range::order::Ranges;
 use crate::range::owner::Refusal;
-use crate::range::raw::{AskBy, Asked, Mode, RawOwned, Wait};
+use crate::range::raw::{AskBy, Mode, RawOwned, Wait};
 use crate::range::sought::Sought;
 use crate::range::span::Span;
 use prim::clock::Duration;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::ops::RangeBounds;
 use std::task::{Poll, ready};
 
@@ -35,9 +35,13 @@ impl<P: Place + Clone> Holding<P> {
     ///
     /// # Panics
     /// When the range is reversed.
-    pub async fn extend_async(&mut self, range: impl RangeBounds<P::Key>) -> Result<(), Refusal> {
+    #[track_caller]
+    pub fn extend_async(
+        &mut self,
+        range: impl RangeBounds<P::Key>,
+    ) -> impl Future<Output = Result<(), Refusal>> {
         let sought = self.lock.ranges().sought(&range);
-        self.extend_soon(sought, Wait::Forever).await
+        self.extend_soon(sought, Until::new(Wait::Forever))
     }
 
     /// As [`extend_async`](Self::extend_async), but [`Refusal::Busy`] after `timeout`.
@@ -47,26 +51,27 @@ impl<P: Place + Clone> Holding<P> {
     ///
     /// # Panics
     /// When the range is reversed.
-    pub async fn try_extend_async_for(
+    #[track_caller]
+    pub fn try_extend_async_for(
         &mut self,
         range: impl RangeBounds<P::Key>,
         timeout: Duration,
-    ) -> Result<(), Refusal> {
-        let wait = Wait::at_most(timeout);
+    ) -> impl Future<Output = Result<(), Refusal>> {
+        let until = Until::new(Wait::at_most(timeout));
         let sought = self.lock.ranges().sought(&range);
-        self.extend_soon(sought, wait).await
+        self.extend_soon(sought, until)
     }
 
     pub(in crate::range::holding) async fn extend_soon(
         &mut self,
         sought: Option<Sought>,
-        wait: Wait,
+        until: Until,
     ) -> Result<(), Refusal> {
         let Some(sought) = sought else {
             return Ok(());
         };
         let span = sought.span();
-        let gained = self.gain_soon(span, Mode::Exclusive, wait).await?;
+        let gained = self.gain_soon(span, Mode::Exclusive, until).await?;
         self.cut(span, &Cut::ReleaseShared);
         self.take(gained);
         Ok(())
@@ -76,24 +81,24 @@ impl<P: Place + Clone> Holding<P> {
     pub(in crate::range::holding) async fn share_more_soon(
         &mut self,
         sought: Sought,
-        wait: Wait,
+        until: Until,
     ) -> Result<(), Refusal> {
-        let gained = self.gain_soon(sought.span(), Mode::Shared, wait).await?;
+        let gained = self.gain_soon(sought.span(), Mode::Shared, until).await?;
         self.take(gained);
         Ok(())
     }
 
     /// Waits for what may be refused: what of `span` is not held, and what of it is shared and is to be held alone.
-    async fn gain_soon(&self, span: Span, mode: Mode, wait: Wait) -> Result<Self, Refusal> {
+    async fn gain_soon(&self, span: Span, mode: Mode, until: Until) -> Result<Self, Refusal> {
         let mut gained = self.another();
         for (at, part) in self.parts(span) {
             let next = match at.map(|at| (at, self.pieces[at].mode)) {
                 None => {
                     let part = Some(self.lock.ranges().part(part));
-                    self.asks(part, mode, wait).await?
+                    self.asks(part, mode, until).await?
                 }
                 Some((at, Mode::Shared)) if mode == Mode::Exclusive => {
-                    self.gain_alone(at, part, wait).await?
+                    self.gain_alone(at, part, until).await?
                 }
                 Some(_) => continue,
             };
@@ -103,14 +108,14 @@ impl<P: Place + Clone> Holding<P> {
     }
 
     /// Waits to have alone some of what it shares by that piece.
-    async fn gain_alone(&self, at: usize, span: Span, wait: Wait) -> Result<Self, Refusal> {
+    async fn gain_alone(&self, at: usize, span: Span, until: Until) -> Result<Self, Refusal> {
         let ranges = self.lock.ranges();
         let shares = ranges.part(self.shares(at));
         let sought = ranges.part(span);
         let span = sought.span();
         let mut request = Waiting {
             holding: self,
-            one: One::new(sought, Mode::Exclusive, wait, Asked::new()),
+            one: One::new(sought, Mode::Exclusive, until),
         };
         self.owner.count_piece();
         request.one.is_counted = true;
@@ -119,7 +124,7 @@ impl<P: Place + Clone> Holding<P> {
             let token = &self.pieces[at].token;
             // SAFETY: the lock granted the token to this owner, which shares it, and is borrowed meanwhile. Either
             // what is gained is released, or the piece is cut, before the owner asks for more of it.
-            let ask = unsafe { AskBy::alone(&self.owner, token, shares.span(), span, wait) };
+            let ask = unsafe { AskBy::alone(&self.owner, token, shares.span(), span, until.wait) };
             let token = ready!(request.one.poll(&self.lock, ask, context))?;
             gained.hold(request.one.piece(&self.lock, token));
             Poll::Ready(Ok(()))
@@ -143,13 +148,14 @@ impl<P: Place<Raw: RawOwned> + Clone> Holding<P> {
     ///
     /// # Panics
     /// When the range is reversed.
-    pub async fn convert_async(
+    #[track_caller]
+    pub fn convert_async(
         &mut self,
         range: impl RangeBounds<P::Key>,
         mode: Mode,
-    ) -> Result<(), Refusal> {
+    ) -> impl Future<Output = Result<(), Refusal>> {
         let sought = self.lock.ranges().sought(&range);
-        self.convert_soon(sought, mode, Wait::Forever).await
+        self.convert_soon(sought, mode, Until::new(Wait::Forever))
     }
 
     /// As [`convert_async`](Self::convert_async), but [`Refusal::Busy`] after `timeout`.
@@ -159,27 +165,33 @@ impl<P: Place<Raw: RawOwned> + Clone> Holding<P> {
     ///
     /// # Panics
     /// When the range is reversed.
-    pub async fn try_convert_async_for(
+    #[track_caller]
+    pub fn try_convert_async_for(
         &mut self,
         range: impl RangeBounds<P::Key>,
         mode: Mode,
         timeout: Duration,
-    ) -> Result<(), Refusal> {
-        let wait = Wait::at_most(timeout);
+    ) -> impl Future<Output = Result<(), Refusal>> {
+        let until = Until::new(Wait::at_most(timeout));
         let sought = self.lock.ranges().sought(&range);
-        self.convert_soon(sought, mode, wait).await
+        self.convert_soon(sought, mode, until)
     }
 
     /// As [`upgrade`](Self::upgrade), for a task: [`convert_async`](Self::convert_async) for all that is held.
     ///
     /// # Errors
     /// See there.
-    pub async fn upgrade_async(&mut self) -> Result<(), Refusal> {
+    #[track_caller]
+    pub fn upgrade_async(&mut self) -> impl Future<Output = Result<(), Refusal>> {
+        self.upgrade_soon(Until::new(Wait::Forever))
+    }
+
+    pub(in crate::range) async fn upgrade_soon(&mut self, until: Until) -> Result<(), Refusal> {
         let mut gained = self.another();
         for at in 0..self.pieces.len() {
             let Piece { span, mode, .. } = self.pieces[at];
             if mode == Mode::Shared {
-                gained.take(self.gain_alone(at, span, Wait::Forever).await?);
+                gained.take(self.gain_alone(at, span, until).await?);
             }
         }
         let all = self.lock.ranges().everything();
@@ -192,13 +204,13 @@ impl<P: Place<Raw: RawOwned> + Clone> Holding<P> {
         &mut self,
         sought: Option<Sought>,
         mode: Mode,
-        wait: Wait,
+        until: Until,
     ) -> Result<(), Refusal> {
         match (sought, mode) {
-            (sought, Mode::Exclusive) => self.extend_soon(sought, wait).await,
+            (sought, Mode::Exclusive) => self.extend_soon(sought, until).await,
             (Some(sought), Mode::Shared) => {
                 let span = sought.span();
-                let gained = self.gain_soon(span, mode, wait).await?;
+                let gained = self.gain_soon(span, mode, until).await?;
                 self.share(span);
                 self.take(gained);
                 Ok(())

@@ -8,11 +8,9 @@
 //! |---|---|
 //! | `by.rs` | what an owner asks for: one range or several |
 //! | `convert.rs` | conversions |
-//! | `locks.rs` | what is asked of a lock by nobody in particular |
 
 mod by;
 mod convert;
-mod locks;
 
 pub(super) use by::{All, Wanted, acquire_all};
 
@@ -25,8 +23,25 @@ use crate::range::sought::Sought;
 use std::fmt;
 use std::future::Future;
 use std::ops::RangeBounds;
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+
+/// How long a request of a task may wait, and the line that asks.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::range) struct Until {
+    wait: Wait,
+    at: &'static Location<'static>,
+}
+
+impl Until {
+    #[inline]
+    #[track_caller]
+    pub(in crate::range) fn new(wait: Wait) -> Self {
+        let at = Location::caller();
+        Self { wait, at }
+    }
+}
 
 /// A request for one range, from poll to poll.
 #[derive(Debug)]
@@ -41,13 +56,13 @@ struct One {
 
 impl One {
     #[inline]
-    fn new(sought: Sought, mode: Mode, wait: Wait, asked: Asked) -> Self {
+    fn new(sought: Sought, mode: Mode, until: Until) -> Self {
         Self {
             sought,
             mode,
-            wait,
+            wait: until.wait,
             is_counted: false,
-            asked,
+            asked: Asked::at(until.at),
         }
     }
 
@@ -96,7 +111,7 @@ impl One {
 ///   then go on. It keeps its place in the queue.
 ///
 /// # What blocks
-/// Nothing. A poll takes a bounded number of steps, and the mutex of the lock's queue, which is held for a few.
+/// No poll does. It takes a bounded number of steps, and the mutex of the lock's queue, which is held for a few.
 ///
 /// # Cost
 /// While the range is free, that of [`By::write`](super::By::write). A request that waits costs an entry in the queue,
@@ -106,9 +121,14 @@ impl One {
 /// # Errors
 /// [`Refusal::Cancelled`], [`Refusal::TooMany`], [`Refusal::LockFull`], [`Refusal::Busy`] if it has a limit of time.
 ///
+/// # What waits for itself
+/// Another task of the owner may hold some of the range, and release it: so this one waits for that, as it does for
+/// others. A task that holds some of the range itself, in another [`Holding`], waits for ever. A lock that
+/// [looks for deadlocks](crate::deadlock) [reports](crate::deadlock::Report::OwnRange) both, if they last, since it
+/// does not know which of the owner's tasks holds it.
+///
 /// # Panics
-/// In debug builds, when the owner holds some of the range in another [`Holding`]. When it is polled after it was
-/// ready.
+/// When it is polled after it was ready.
 #[must_use = "futures do nothing until they are polled"]
 pub struct LockBy<P: Place> {
     /// `None`: it is over.
@@ -129,14 +149,24 @@ impl<P: Place> LockBy<P> {
         wait: Wait,
     ) -> Self {
         let sought = lock.ranges().sought(&range);
-        Self::sought(lock, owner, sought, mode, wait)
+        Self::sought(lock, owner, sought, mode, Until::new(wait))
+    }
+
+    /// What nobody in particular asks for.
+    #[inline]
+    #[track_caller]
+    pub(in crate::range) fn anonymous(
+        lock: P,
+        range: impl RangeBounds<P::Key>,
+        mode: Mode,
+        wait: Wait,
+    ) -> Self {
+        Self::new(lock, Owner::anonymous(), range, mode, wait)
     }
 
     #[inline]
-    #[track_caller]
-    fn sought(lock: P, owner: Owner, sought: Option<Sought>, mode: Mode, wait: Wait) -> Self {
-        let asked = Asked::new();
-        let one = sought.map(|sought| One::new(sought, mode, wait, asked));
+    fn sought(lock: P, owner: Owner, sought: Option<Sought>, mode: Mode, until: Until) -> Self {
+        let one = sought.map(|sought| One::new(sought, mode, until));
         let lock = Some(lock);
         Self { lock, owner, one }
     }
@@ -221,13 +251,13 @@ impl<P: Place> fmt::Debug for LockBy<P> {
     }
 }
 
-/// Locks a range when it is awaited: from [`RangeLock::read_async`](super::RangeLock::read_async) and its kin. Its
-/// output is a [`Holding`], which may be sent to other threads.
+/// Locks a range when it is awaited: from [`RangeLock::read_async`](crate::range::RangeLock::read_async) and its kin.
+/// Its output is a [`Holding`], which may be sent to other threads.
 ///
 /// As [`LockBy`], of an [anonymous](Owner::anonymous) owner.
 #[derive(Debug)]
 #[must_use = "futures do nothing until they are polled"]
-pub struct Lock<P: Place>(LockBy<P>);
+pub struct Lock<P: Place>(pub(in crate::range) LockBy<P>);
 
 impl<P: Place> Future for Lock<P> {
     type Output = Holding<P>;
@@ -240,13 +270,13 @@ impl<P: Place> Future for Lock<P> {
 }
 
 /// Locks a range when it is awaited, for a limited time: from
-/// [`RangeLock::try_read_async_for`](super::RangeLock::try_read_async_for) and its kin. Its output is a [`Holding`], or
-/// `None` after that time.
+/// [`RangeLock::try_read_async_for`](crate::range::RangeLock::try_read_async_for) and its kin. Its output is a
+/// [`Holding`], or `None` after that time.
 ///
 /// As [`LockBy`], of an [anonymous](Owner::anonymous) owner.
 #[derive(Debug)]
 #[must_use = "futures do nothing until they are polled"]
-pub struct TryLock<P: Place>(LockBy<P>);
+pub struct TryLock<P: Place>(pub(in crate::range) LockBy<P>);
 
 impl<P: Place> Future for TryLock<P> {
     type Output = Option<Holding<P>>;

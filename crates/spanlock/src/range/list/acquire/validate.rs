@@ -2,12 +2,12 @@
 //!
 //! The edges and invariants cited are the list's.
 
-use super::ListAcquisition;
+use super::{ListAcquisition, MANY};
 use crate::range::list::attempt::{Insertion, await_decision};
 use crate::range::list::skip::Index;
-use crate::range::list::{Protocol, Walk};
-use crate::range::order::Order;
-use crate::range::raw::Mode;
+use crate::range::list::{Node, Protocol, Walk};
+use crate::range::mode::Mode;
+use crate::range::order::{Order, Relation};
 use crate::range::thread::Pin;
 use prim::atomic::{Ordering, fence_after_rmw};
 use std::ptr::NonNull;
@@ -16,10 +16,38 @@ impl<P: Protocol, I: Index> ListAcquisition<'_, P, I> {
     /// Validates. If foreign code panics meanwhile, the request leaves the list.
     #[inline]
     pub(super) fn validate_published(&self, pin: &Pin) -> Result<(), Insertion> {
-        let published = I::KEYED.then(|| Published(self));
+        let published = I::NAMING.then(|| Published(self));
         let outcome = self.validate(pin);
         std::mem::forget(published);
         outcome
+    }
+
+    /// What is in the way of a reader behind the place where that walk has stopped. (A writer's walk has met all that
+    /// is in its way.)
+    pub(super) fn blocker_ahead(&self, place: &Walk<'_>) -> Option<NonNull<Node>> {
+        if self.request.mode == Mode::Exclusive {
+            return None;
+        }
+        let order = self.list.index.order();
+        let mut walk = place.clone();
+        while let Some((other, link)) = walk.next() {
+            let theirs = other.request(link);
+            if order.is_behind(theirs.span, self.request.span) {
+                break;
+            }
+            if order.conflict(&theirs, &self.request) && !self.replaces(other) {
+                return Some(NonNull::from(other));
+            }
+            walk.pass(other, link);
+        }
+        None
+    }
+
+    /// Whether at least [`MANY`] nodes follow this request's.
+    pub(super) fn is_before_many(&self, pin: &Pin) -> bool {
+        let mut walk = Walk::behind(pin, &self.list.head, self.node());
+        let mut pass = || walk.next().map(|(node, link)| walk.pass(node, link));
+        (0..MANY).all(|_| pass().is_some())
     }
 
     /// Searches for a rival that was inserted elsewhere at about the same time, and stays.
@@ -41,14 +69,32 @@ impl<P: Protocol, I: Index> ListAcquisition<'_, P, I> {
         {
             return Err(Insertion::WithdrewMoved);
         }
+        // Whoever conflicts starts in its range, so one of the two has found the other where it was inserted.
+        // [upgrade-validates] Unless a reader was inserted before the node that this one replaces and is behind.
+        if request.mode == Mode::Exclusive
+            && (self.replaced().is_none() || !prim::intact!("upgrade-validates"))
+            && self.list.index.shares_points_alone()
+        {
+            return Ok(());
+        }
         let mut walk = match request.mode {
             Mode::Shared => Walk::behind(pin, &self.list.head, mine),
             Mode::Exclusive => self.walk(pin),
         };
         let order = self.list.index.order();
         while let Some((other, link)) = walk.next() {
+            if std::ptr::eq(other, mine) {
+                break;
+            }
             let theirs = other.request(link);
-            if std::ptr::eq(other, mine) || order.is_behind(theirs.span, request.span) {
+            let relation = match request.mode {
+                Mode::Exclusive => order.relation(&theirs, request),
+                // Others that share some of its range may start later.
+                Mode::Shared if order.is_behind(theirs.span, request.span) => Relation::Later,
+                Mode::Shared if order.conflict(&theirs, request) => Relation::Conflict,
+                Mode::Shared => Relation::Earlier,
+            };
+            if relation == Relation::Later {
                 break;
             }
             // [reader-validation] [writer-validation]
@@ -56,7 +102,7 @@ impl<P: Protocol, I: Index> ListAcquisition<'_, P, I> {
                 Mode::Shared => prim::intact!("reader-validation"),
                 Mode::Exclusive => prim::intact!("writer-validation"),
             };
-            if is_checked && order.conflict(&theirs, request) && !self.replaces(other) {
+            if is_checked && relation == Relation::Conflict && !self.replaces(other) {
                 if self.list.policy.preference.favours(request.mode) {
                     await_decision(other);
                 }
@@ -99,6 +145,7 @@ impl<P: Protocol, I: Index> Drop for Published<'_, '_, P, I> {
         }
         request.node().set_tentative(false);
         request.is_over.set(true);
+        request.has_panicked.set(true);
     }
 }
 
@@ -110,6 +157,10 @@ impl<P, I: Index> Drop for ListAcquisition<'_, P, I> {
             unsafe { self.node.as_ref() }.set_tentative(false);
             self.list.put_back(self.record, self.node);
         }
+        if self.has_panicked.get() {
+            // Those that the withdrawal has woken: the walk is over.
+            self.record.call_tasks();
+        }
     }
 }
 
@@ -120,7 +171,7 @@ mod tests {
     use crate::range::keys::KeyRangeLock;
     use crate::range::list::attempt::Tried;
     use crate::range::order::Ranges;
-    use crate::range::raw::Mode;
+    use crate::range::raw::{Mode, Wait};
     use crate::range::thread;
     use prim::sync::Arc;
     use std::cell::Cell;
@@ -128,7 +179,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 
     thread_local! {
-        /// After so many comparisons one panics; 0: none does.
+        /// How many comparisons are left until one panics; 0: none does.
         static LEFT: Cell<usize> = const { Cell::new(0) };
     }
 
@@ -161,7 +212,8 @@ mod tests {
                 let (list, queue) = (&lock.raw.list, &lock.raw.wait_queue);
                 let request = Request::new(span, Mode::Exclusive, record.thread());
                 let at = Location::caller();
-                let mut request = ListAcquisition::new(list, queue, record, request, at, None);
+                let mut request =
+                    ListAcquisition::new(list, queue, record, request, at, Wait::Never, None);
                 LEFT.set(count);
                 let tried = catch_unwind(AssertUnwindSafe(|| request.try_once()));
                 LEFT.set(0);

@@ -1,7 +1,7 @@
 //! Where a walk begins: at the head of the list, or at a node nearer to the request.
 
 use crate::range::inspect::Request;
-use crate::range::list::node::Node;
+use crate::range::list::node::{Announced, Node};
 use crate::range::order::{Order, Positions};
 use crate::range::sought::Sought;
 use crate::range::span::Span;
@@ -18,15 +18,15 @@ pub(in crate::range) trait StartHints: Send + Sync {
     /// Whether the lock may move from its list to [slots](crate::range::slots).
     const MAY_MOVE: bool = false;
 
-    /// Whether the lock is one over [keys](crate::range::keys), whose nodes bear them. To compare keys is to run
-    /// foreign code, which may panic.
-    const KEYED: bool = false;
+    /// Whether the words of ranges name something that the nodes bear: [keys](crate::range::keys). To compare them is
+    /// to run foreign code, which may panic.
+    const NAMING: bool = false;
 
     /// How ranges compare in the lock.
     type Order: Order;
 
     /// What a request keeps of other nodes, so that it may compare itself with them when it does not walk.
-    type Kept: Default;
+    type Noted: Default;
 
     fn order(&self) -> &Self::Order;
 
@@ -55,7 +55,7 @@ pub(in crate::range) trait StartHints: Send + Sync {
     fn bear(&self, _node: NonNull<Node>, _span: Span) {}
 
     /// Keeps what the words in a node's request name. A walk has reached the node.
-    fn keep(&self, _kept: &Self::Kept, _node: NonNull<Node>) {}
+    fn keep(&self, _kept: &Self::Noted, _node: NonNull<Node>) {}
 
     /// What keeps a range while its request is in the queue, if anything has to.
     fn own(&self, _span: Span) -> Option<Sought> {
@@ -72,6 +72,12 @@ pub(in crate::range) trait StartHints: Send + Sync {
     #[inline]
     fn start_hint<'a>(&'a self, _pin: &'a Pin, _request: &Request) -> Option<&'a Node> {
         None
+    }
+
+    /// Whether no shared range reaches from before a writer into its range. The writer asks after its fence.
+    #[inline]
+    fn shares_points_alone(&self) -> bool {
+        false
     }
 
     /// Enters a node that this thread holds, so that it can be a start hint. At least `passed` ranges are held, as far
@@ -108,17 +114,9 @@ impl Index for NoIndex {}
 
 impl StartHints for NoIndex {
     type Order = Positions;
-    type Kept = ();
+    type Noted = ();
 
     fn order(&self) -> &Positions {
         &Positions
     }
-}
-
-/// What an index was told of a node that is shared: its number there, or nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::range) struct Announced(pub(in crate::range) u32);
-
-impl Announced {
-    pub(in crate::range) const NOTHING: Self = Self(0);
 }

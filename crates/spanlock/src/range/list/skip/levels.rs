@@ -18,8 +18,8 @@ use super::index::{Index, StartHints};
 use super::tower::{AtomicTowerLink, MAX_LEVELS, TallNode, TowerLink};
 use crate::range::inspect::Request;
 use crate::range::list::node::Node;
+use crate::range::mode::Mode;
 use crate::range::order::Positions;
-use crate::range::raw::Mode;
 use crate::range::span::Span;
 use crate::range::thread::{Pin, ThreadRecord};
 use prim::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -34,8 +34,8 @@ pub(in crate::range) struct Levels {
     heads: [AtomicTowerLink; MAX_LEVELS],
     /// How many levels nodes may be in.
     limit: u16,
-    /// A node enters the levels if the walk to it passed at least so many ranges, or its thread holds so many. `None`:
-    /// the usual number.
+    /// A node enters the levels if the walk to it passed at least this many ranges, or its thread holds as many.
+    /// `None`: the usual number.
     enter_after: Option<u8>,
     /// How many levels have ever been in use. A hint: a search that begins lower takes longer.
     used: AtomicU32,
@@ -267,7 +267,7 @@ impl Index for SkipIndex {}
 
 impl StartHints for SkipIndex {
     type Order = Positions;
-    type Kept = ();
+    type Noted = ();
 
     fn order(&self) -> &Positions {
         &Positions

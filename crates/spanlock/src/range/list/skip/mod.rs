@@ -48,7 +48,7 @@ mod index;
 pub(in crate::range) mod levels;
 pub(in crate::range) mod tower;
 
-pub(in crate::range) use index::{Announced, StartHints};
+pub(in crate::range) use index::StartHints;
 pub use index::{Index, NoIndex};
 pub use levels::SkipIndex;
 pub(crate) use tower::TallNode;

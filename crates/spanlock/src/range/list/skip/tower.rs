@@ -164,7 +164,7 @@ impl TowerLink {
         self.0.addr() & Self::GONE != 0
     }
 
-    /// The same pointer, in a node that is not gone.
+    /// The pointer, as it is in a node that is not gone.
     #[inline]
     pub(in crate::range::list) fn unmarked(self) -> Self {
         Self(self.0.map_addr(|address| address & !Self::GONE))

@@ -1,8 +1,8 @@
 //! When a thread keeps its grant, and when it asks for more than it needs.
 //!
 //! - A grant is *kept* if the thread asks for the same range again. A grant that is taken away before it was of use
-//!   doubles the number of repetitions that the next one needs. One that was of use [`OFTEN`] times resets it.
-//! - A reader that asks for another range each time has nothing to repeat. After [`OFTEN`] such requests it
+//!   doubles the number of repetitions that the next one needs. [`WORTHWHILE_HITS`] uses reset it.
+//! - A reader that asks for another range each time has nothing to repeat. After [`DIFFERENT_RANGES`] such requests it
 //!   asks for its range with a shared grant of *everything*, which covers whatever it reads next. It does so only if no
 //!   writer is there: it revokes no exclusive grant for it. A grant of everything that is refused, or taken away before
 //!   it was of use, doubles the number of requests before the next one.
@@ -10,8 +10,8 @@
 //! A grant in the way of another request costs that request one compare-exchange. As the numbers double, useless grants
 //! become rare.
 
-use super::{MOST_REPEATS, OFTEN, Plan};
-use crate::range::raw::Mode;
+use super::{DIFFERENT_RANGES, LISTED_REPEATS, MOST_REPEATS, Plan, WORTHWHILE_HITS};
+use crate::range::mode::Mode;
 use prim::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 
 /// Requests for different ranges are counted.
@@ -30,7 +30,7 @@ pub(in super::super) struct Grants {
     /// The number of the announcement with which the grant came, modulo `2^32`. Each time that the grant is taken again
     /// adds one to it.
     granted: AtomicU32,
-    /// How often the same range was announced in a row; or, with the flag [`DIFFERENT`], how many shared requests for
+    /// How often one range was announced in a row; or, with the flag [`DIFFERENT`], how many shared requests for
     /// different ranges came in a row.
     streak: AtomicU32,
 }
@@ -59,7 +59,7 @@ impl Default for Grants {
 }
 
 impl Grants {
-    const FIRST_RUN: u8 = OFTEN.ilog2() as u8;
+    const FIRST_RUN: u8 = DIFFERENT_RANGES.ilog2() as u8;
 
     /// Whether the release keeps the grant.
     #[inline]
@@ -78,9 +78,8 @@ impl Grants {
         if self.keeps.load(Relaxed) {
             self.judge(last);
         }
-        // A kept grant makes all listed requests look at all slots, so it has to be asked for more often there.
         let least = match otherwise {
-            Plan::Listed => OFTEN,
+            Plan::Listed => LISTED_REPEATS,
             _ => 1,
         };
         let streak = self.streak.load(Relaxed);
@@ -112,7 +111,7 @@ impl Grants {
     fn judge(&self, last: Previous) {
         self.keeps.store(false, Relaxed);
         let hits = (last.number as u32).wrapping_sub(self.granted.load(Relaxed));
-        let was_worth_it = hits >= OFTEN;
+        let was_worth_it = hits >= WORTHWHILE_HITS;
         let (number, first) = match self.is_wide.load(Relaxed) {
             true => (&self.long_run, Self::FIRST_RUN),
             false => (&self.enough, 0),
@@ -147,8 +146,8 @@ impl Grants {
 
 #[cfg(test)]
 mod tests {
-    use super::{Grants, OFTEN, Plan, Previous};
-    use crate::range::raw::Mode;
+    use super::{DIFFERENT_RANGES, Grants, Plan, Previous};
+    use crate::range::mode::Mode;
 
     /// How many shared requests for different ranges there are before a thread asks for everything.
     fn run(otherwise: Plan) -> usize {
@@ -165,7 +164,7 @@ mod tests {
     /// So a lock of readers alone has a grant of everything for each, although there are buckets.
     #[test]
     fn readers_of_different_ranges_ask_for_everything() {
-        assert_eq!(run(Plan::Once), OFTEN as usize);
-        assert_eq!(run(Plan::Listed), OFTEN as usize);
+        assert_eq!(run(Plan::Once), DIFFERENT_RANGES as usize);
+        assert_eq!(run(Plan::Listed), DIFFERENT_RANGES as usize);
     }
 }

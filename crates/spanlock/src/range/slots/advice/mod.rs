@@ -22,21 +22,33 @@ mod grants;
 mod votes;
 
 pub(super) use grants::{Grants, Previous};
-pub(super) use votes::{Met, OfLock, Window, is_sample};
+pub(super) use votes::{LockAdvice, Met, Window, is_sample};
 
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
 use crate::range::span::Span;
-use crate::wait::LONGEST_SPIN;
+use crate::wait::BRIEF;
 
-/// What has happened so often is no accident: a grant that was taken again so often was worth keeping, a reader that
-/// has read so many different ranges will read others, and a decision for all threads takes so many votes more for it
-/// than against it.
-const OFTEN: u32 = 8;
+/// A kept grant was worth keeping if its thread took it again this many times.
+const WORTHWHILE_HITS: u32 = 8;
+
+/// The repetitions after which a range is kept that could be listed instead. A kept grant makes all listed requests
+/// look at all slots.
+const LISTED_REPEATS: u32 = 8;
+
+/// The different ranges that a reader asks for in a row before it asks for everything.
+const DIFFERENT_RANGES: u32 = 8;
+
+/// How many votes for a decision there must be more than against it.
+const VOTES: u32 = 8;
+
+/// In a lock without buckets, a thread looks at one of this many requests: a look takes as many instructions as all
+/// else that a thread does before its announcement.
+const SAMPLE_EVERY: u32 = 8;
 
 /// The most requests that a thread makes before it tries again what was of no use.
 const MOST_REPEATS: u32 = 1024;
 
-/// A thread votes after so many requests.
+/// The requests after which a thread votes.
 const WINDOW: u32 = 64;
 
 /// Two ranges are far apart if this many of their length fit between their starts. Then ranges that are held at a time
@@ -54,19 +66,18 @@ const REST: u64 = 1 << 20;
 pub(super) const LINES_A_PROCESSOR: usize = prim::sized(32, 0);
 
 /// A lock moves, by lot, at one of `2^MEETINGS_DIGITS` meetings of its threads: to make a board costs about as much as
-/// so many meetings.
+/// that many meetings.
 pub(super) const MEETINGS_DIGITS: u32 = 4;
 
 /// For how long, in nanoseconds, the writers of one memory node may follow one another while those of other nodes wait:
-/// as long as the longest spin, so that a writer which spins meanwhile is there when the turn ends. That is many times
-/// what it takes to move what the writers write to another node.
-const TURN: u64 = LONGEST_SPIN;
+/// many times what it takes to move what the writers write to another node.
+const TURN: u64 = BRIEF;
 
 /// Whose advice a lock follows.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
-    /// That of its own threads, which learn.
+    /// The advice of its own threads, which learn.
     Learnt,
     /// Always the same plan, for tests; with [`Plan::Once`] it is a lock without advice.
     Always(Plan),
@@ -108,7 +119,7 @@ impl Plan {
 
 /// What one thread has learned of its requests in one lock, by the numbers in its home slot.
 #[derive(Debug, Default)]
-pub(super) struct OfThread {
+pub(super) struct ThreadAdvice {
     pub(super) grants: Grants,
     pub(super) window: Window,
 }

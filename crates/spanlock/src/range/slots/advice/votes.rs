@@ -10,19 +10,15 @@
 //!                                   after 1 ms, or twice as long as the last time, if that ended less than 1 ms ago
 //! ```
 //!
-//! So a few threads of which the one is true do not outvote many of which the other is. A request that is not listed
-//! looks at all slots, and is counted.
+//! So a few threads that crowd do not outvote many whose requests are far apart, nor the other way round. A request
+//! that is not listed looks at all slots, and is counted.
 
-use super::{FAR, MOST_REPEATS, OFTEN, PRICE, REST, WINDOW};
+use super::{FAR, MOST_REPEATS, PRICE, REST, SAMPLE_EVERY, VOTES, WINDOW};
 use crate::range::span::Span;
 use prim::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// A rest is no longer than this, in nanoseconds.
 const LONGEST_REST: u64 = WINDOW as u64 * REST;
-
-/// Of the requests of a lock without buckets one in so many is looked at: that takes as many instructions as all else
-/// that a thread does before its announcement.
-const SAMPLE_EVERY: u32 = WINDOW / OFTEN;
 
 /// Whether the request after the announcement with that number, in the slot with that number, is looked at.
 #[inline]
@@ -72,7 +68,7 @@ pub(in super::super) enum Ballot {
 }
 
 impl Window {
-    /// Notes a sample in a lock without buckets: a request that looks at so many slots, and the range of the one before
+    /// Notes a sample in a lock without buckets: a request that looks at `slots` slots, and the range of the one before
     /// in the same slot. At the end of a window, whether the lock should get buckets, and for ranges of which length,
     /// in digits.
     pub(in super::super) fn note_sample(
@@ -128,7 +124,7 @@ impl Window {
             .store(cost + met.others * PRICE + met.slots, Relaxed);
     }
 
-    /// At the end of a window, in a lock with so many slots: whether its requests paid more than a look at all slots
+    /// At the end of a window, in a lock with `slots` slots: whether its requests paid more than a look at all slots
     /// for each.
     pub(in super::super) fn judge(&self, slots: u32) -> Ballot {
         let cost = self.cost.load(Relaxed);
@@ -142,7 +138,7 @@ impl Window {
 
 /// What the threads of one lock have found together.
 #[derive(Debug, Default)]
-pub(in super::super) struct OfLock {
+pub(in super::super) struct LockAdvice {
     /// How many more votes there were for a change than against it; or [`Self::RESTING`].
     votes: AtomicU32,
     /// How long the last rest is, in nanoseconds, and when it ends or has ended.
@@ -150,7 +146,7 @@ pub(in super::super) struct OfLock {
     until: AtomicU64,
 }
 
-impl OfLock {
+impl LockAdvice {
     const RESTING: u32 = u32::MAX;
 
     /// Whether narrow requests are listed, where there are buckets.
@@ -164,7 +160,7 @@ impl OfLock {
         let votes = self.votes.load(Relaxed);
         let now = match ballot {
             _ if votes == Self::RESTING => return false,
-            Ballot::For => (votes + 1) % OFTEN,
+            Ballot::For => (votes + 1) % VOTES,
             Ballot::Against => votes.saturating_sub(1),
         };
         // A vote is lost if there is another at that time.
@@ -212,7 +208,7 @@ impl OfLock {
 #[cfg(test)]
 mod tests {
     use super::{
-        Ballot, FAR, LONGEST_REST, MOST_REPEATS, Met, OFTEN, OfLock, PRICE, REST, SAMPLE_EVERY,
+        Ballot, FAR, LONGEST_REST, LockAdvice, MOST_REPEATS, Met, PRICE, REST, SAMPLE_EVERY, VOTES,
         WINDOW, Window, is_sample,
     };
     use crate::range::span::Span;
@@ -233,10 +229,11 @@ mod tests {
     }
 
     /// As many slots as make a window of eight samples.
-    const SLOTS: usize = (WINDOW / OFTEN) as usize;
+    const SLOTS: usize = WINDOW as usize / SAMPLES;
+    const SAMPLES: usize = 8;
 
-    /// The vote at the end of a window of samples, each at so many times a request's length from the one before.
-    fn samples(window: &Window, distances: [u64; OFTEN as usize]) -> (Ballot, u32) {
+    /// The vote at the end of a window of samples, each at that multiple of a request's length from the one before.
+    fn samples(window: &Window, distances: [u64; SAMPLES]) -> (Ballot, u32) {
         let votes = distances.map(|distance| {
             let start = 1_000 * distance;
             window.note_sample(
@@ -246,14 +243,14 @@ mod tests {
             )
         });
         let [before @ .., last] = votes;
-        assert_eq!(before, [None; OFTEN as usize - 1]);
+        assert_eq!(before, [None; SAMPLES - 1]);
         last.expect("the window is over")
     }
 
     #[test]
     fn one_near_request_in_a_window_is_one_too_many() {
         let window = Window::default();
-        let far = [2 * FAR; OFTEN as usize];
+        let far = [2 * FAR; SAMPLES];
         assert_eq!(samples(&window, far), (Ballot::For, 10));
         let mut one_near = far;
         one_near[3] = FAR / 2;
@@ -273,8 +270,8 @@ mod tests {
         let window = Window::default();
         let digits = |length: u64| {
             let span = Span::of(1 << 50..(1 << 50) + length).expect("it has positions");
-            let votes = [(); OFTEN as usize].map(|()| window.note_sample((0, 999), span, SLOTS));
-            votes[OFTEN as usize - 1].expect("the window is over").1
+            let votes = [(); SAMPLES].map(|()| window.note_sample((0, 999), span, SLOTS));
+            votes[SAMPLES - 1].expect("the window is over").1
         };
         assert_eq!(digits(1 << 40), 40);
         assert_eq!(digits(1000), 10);
@@ -293,7 +290,7 @@ mod tests {
         assert_eq!((votes, tidied), (2 * MOST_REPEATS / WINDOW, 2));
     }
 
-    /// The vote after a window of requests that met so many others, in a lock with so many slots.
+    /// The vote after a window of requests each of which met that, in a lock with `slots` slots.
     fn vote(met: Met, slots: u32) -> Ballot {
         let window = Window::default();
         (0..WINDOW).for_each(|_| window.pay(met));
@@ -316,7 +313,7 @@ mod tests {
     }
 
     /// Votes until the lock rests. Returns how many votes that took.
-    fn votes(lock: &OfLock, now: u64) -> u32 {
+    fn votes(lock: &LockAdvice, now: u64) -> u32 {
         let mut votes = 0;
         while lock.lists() {
             lock.vote_on_rest(Ballot::For, now);
@@ -326,7 +323,7 @@ mod tests {
     }
 
     /// How long the rest lasts that begins at that time.
-    fn length(lock: &OfLock, now: u64) -> u64 {
+    fn length(lock: &LockAdvice, now: u64) -> u64 {
         votes(lock, now);
         let is_over = |length: &u64| {
             lock.vote_on_rest(Ballot::For, now + length);
@@ -338,13 +335,13 @@ mod tests {
 
     #[test]
     fn a_few_that_crowd_do_not_outvote_many() {
-        let lock = OfLock::default();
-        for _ in 0..100 * OFTEN {
+        let lock = LockAdvice::default();
+        for _ in 0..100 * VOTES {
             lock.vote_on_rest(Ballot::For, 0);
             lock.vote_on_rest(Ballot::Against, 0);
         }
         assert!(lock.lists());
-        assert_eq!(votes(&lock, 0), OFTEN);
+        assert_eq!(votes(&lock, 0), VOTES);
         lock.vote_on_rest(Ballot::Against, 0);
         assert!(!lock.lists(), "only time ends it");
     }
@@ -352,7 +349,7 @@ mod tests {
     /// So a lock whose requests crowd for good lists them rarely, and one whose load changes does so soon.
     #[test]
     fn each_rest_that_follows_soon_is_twice_as_long() {
-        let lock = OfLock::default();
+        let lock = LockAdvice::default();
         let mut now = LONGEST_REST;
         let mut rests = |pause: u64| {
             let length = length(&lock, now);

@@ -2,10 +2,8 @@
 //! again.
 
 use super::Queue;
-use crate::range::inspect::Request;
-use crate::range::raw::Mode;
+use crate::range::mode::Mode;
 use crate::range::wait::entry::{Entry, HolderId, RequestId, Sleeper, Stage};
-use crate::range::wait::leaders::Leaders;
 use crate::range::wait::lines::{Behind, LineId};
 use crate::wait::{WakerId, Wakeups};
 use prim::clock::Instant;
@@ -17,29 +15,47 @@ enum Unit {
     One(RequestId),
 }
 
-/// Of a line, so many of those that are overtaken together ask for their reservations.
+/// So many more than can be granted their ranges does a dispatch wake: one. Who is woken acts when its processor is
+/// free, which may be a time slice later, and meanwhile the range may be taken and released by others many times. If
+/// all slept behind that one, each would wait for the time slices of all before it, one after another.
+pub(super) const SPARE: usize = prim::sized(1, 0);
+
+/// Of those in a line that are overtaken together, this many ask for their reservations.
 const OVERTAKEN: usize = 16;
 
 impl Queue {
-    /// Dispatches the requests behind a holder that left.
-    pub(in crate::range) fn holder_left(&mut self, holder: HolderId, wakeups: &mut Wakeups) {
-        self.watching.forget(holder);
-        self.dispatch_behind(Behind::Holder(holder), None, wakeups);
+    /// Dispatches the requests behind holders that left together.
+    pub(in crate::range) fn holders_left(
+        &mut self,
+        holders: impl IntoIterator<Item = HolderId> + Clone,
+        wakeups: &mut Wakeups,
+    ) {
+        for holder in holders.clone() {
+            self.watching.forget(holder);
+        }
+        let holders = holders.into_iter().map(Behind::Holder);
+        self.dispatch_behind(holders, None, wakeups);
     }
 
-    /// Dispatches the shared requests behind a holder that has become shared.
-    pub(in crate::range) fn holder_downgraded(&mut self, holder: HolderId, wakeups: &mut Wakeups) {
-        self.dispatch_behind(Behind::Holder(holder), Some(Mode::Shared), wakeups);
+    /// Dispatches the shared requests behind holders that have become shared together.
+    pub(in crate::range) fn holders_downgraded(
+        &mut self,
+        holders: impl IntoIterator<Item = HolderId>,
+        wakeups: &mut Wakeups,
+    ) {
+        let holders = holders.into_iter().map(Behind::Holder);
+        self.dispatch_behind(holders, Some(Mode::Shared), wakeups);
     }
 
-    /// Dispatches the lines behind that, or those of one mode.
+    /// Dispatches the lines behind those, or the ones of one mode.
     pub(super) fn dispatch_behind(
         &mut self,
-        behind: Behind,
+        behind: impl IntoIterator<Item = Behind>,
         mode: Option<Mode>,
         wakeups: &mut Wakeups,
     ) {
-        let mut lines = self.places.lines.behind(behind);
+        let lines = |behind| self.places.lines.behind(behind);
+        let mut lines: Vec<_> = behind.into_iter().flat_map(lines).collect();
         lines.retain(|&line| {
             let head = self.places.lines.head(line);
             let head = head.map(|head| self.places.of(head).request.mode);
@@ -63,36 +79,17 @@ impl Queue {
         );
     }
 
-    /// The requests that follow one at that stage.
-    pub(super) fn followers(&self, was: Stage) -> Vec<RequestId> {
-        let Stage::GivingWay(first, _) = was else {
-            return Vec::new();
-        };
-        let mut followers = self.places.giving_way_to(first);
-        followers.retain(|&id| self.places.stage(id).follows(was));
-        followers
-    }
-
-    /// Dispatches the requests that have followed one which is no longer at that stage.
-    pub(super) fn dispatch_followers(&mut self, was: Stage, wakeups: &mut Wakeups) {
-        // [follow-ends] They sleep without an end of their own.
-        if prim::intact!("follow-ends") {
-            let followers = self.followers(was).into_iter().map(Unit::One);
-            self.dispatch(followers.collect(), wakeups);
-        }
-    }
-
     /// Dispatches these, first come first. An entry that conflicts with an awake request is put behind that request,
-    /// and so is the rest of its line. A request that has to give way to a reservation follows one that does so
-    /// already, if there is one. Otherwise it is woken here and finds that out at its admission.
+    /// and so is the rest of its line; but for [`SPARE`], which is woken none the less. A request that has to give way
+    /// to a reservation finds that out at its admission.
     fn dispatch(&mut self, mut units: Vec<Unit>, wakeups: &mut Wakeups) {
         if units.is_empty() {
             return;
         }
         units.sort_unstable_by_key(|&unit| self.first_of(unit));
-        let leaders = Leaders::new(&self.places);
+        let mut spare = self.spare;
         for unit in units {
-            self.dispatch_unit(unit, leaders.as_ref(), wakeups);
+            self.dispatch_unit(unit, &mut spare, wakeups);
         }
     }
 
@@ -103,7 +100,7 @@ impl Queue {
         }
     }
 
-    fn dispatch_unit(&mut self, unit: Unit, leaders: Option<&Leaders>, wakeups: &mut Wakeups) {
+    fn dispatch_unit(&mut self, unit: Unit, spare: &mut usize, wakeups: &mut Wakeups) {
         while let Some(id) = self.first_of(unit) {
             #[cfg(test)]
             {
@@ -111,14 +108,12 @@ impl Queue {
             }
             let entry = *self.places.of(id);
             if let Some(other) = self.places.conflicting_with(&entry) {
-                return self.put_behind(unit, other, wakeups);
-            }
-            match leaders.and_then(|leaders| self.reservation_to_follow(&entry, leaders)) {
-                Some((first, request)) => {
-                    self.detach(id, Stage::Following(first), request);
+                if *spare == 0 {
+                    return self.put_behind(unit, other, wakeups);
                 }
-                None => self.wake(id, wakeups),
+                *spare -= 1;
             }
+            self.wake(id, wakeups);
             if let Unit::One(_) = unit {
                 return;
             }
@@ -166,22 +161,6 @@ impl Queue {
         if asks || due.is_some_and(|due| now >= due) {
             self.grant_reservation(id, now);
         }
-    }
-
-    /// The reservation that a sleeping request gives way to without being woken: one that another request gives way to
-    /// already. Otherwise each would be woken to find out at its admission, one after the other.
-    fn reservation_to_follow(
-        &self,
-        asleep: &Entry,
-        leaders: &Leaders,
-    ) -> Option<(RequestId, Request)> {
-        // What its thread holds may be what the reservation waits for. Only the thread can tell.
-        if asleep.holds {
-            return None;
-        }
-        let first = self.reservation_ahead_of(Some(asleep.id), &asleep.request, |_| false)?;
-        let follows = leaders.may_be_followed_by(self.order(), asleep, first.id);
-        follows.then_some((first.id, first.request))
     }
 
     /// Wakes those in a line that are requests of the task with that waker [equal-wakers].

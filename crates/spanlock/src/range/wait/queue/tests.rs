@@ -2,9 +2,9 @@
 
 mod costs;
 
-use super::{Duration, Entry, HolderId, Instant, Queue, Request, RequestId, Stage};
+use super::{Duration, Entry, HolderId, Instant, Queue, Request, RequestId, Stage, clock};
+use crate::range::mode::Mode;
 use crate::range::order::QueueOrder;
-use crate::range::raw::Mode;
 use crate::range::span::Span;
 use crate::range::wait::entry::Sleeper;
 use crate::range::wait::watched::Origin;
@@ -32,12 +32,136 @@ fn asleep(id: RequestId, range: Range<u64>, behind: HolderId) -> Entry {
         asks: false,
         patience: Patience::NONE,
         due: Some(Instant::now()),
-        holds: false,
         shares: None,
-        gave_way: None,
+        is_piece: false,
+        has_given_way: false,
         stage: Stage::BehindHolder(behind),
         behind: request,
     }
+}
+
+/// A queue that wakes nobody who conflicts with an awake request.
+fn without_spare() -> Queue {
+    Queue {
+        spare: 0,
+        ..Queue::new(QueueOrder::Positions, None)
+    }
+}
+
+/// If the first does not run yet when its range is free, the second may.
+#[test]
+fn a_departure_wakes_one_to_spare() {
+    let mut queue = Queue::new(QueueOrder::Positions, None);
+    let mut wakeups = Wakeups::default();
+    for id in 1..5 {
+        queue.sleep(asleep(id, 0..2, 1000), &mut wakeups);
+    }
+    queue.holders_left([1000], &mut wakeups);
+    let (awake, behind) = (Some(Stage::Awake), Some(Stage::BehindRequest(1)));
+    let stages =
+        |queue: &Queue| [1, 2, 3, 4].map(|id| queue.places.get(id).map(|_| stage(queue, id)));
+    assert_eq!(stages(&queue), [awake, awake, behind, behind]);
+    queue.granted(2, &mut wakeups, |_| unreachable!("nobody is behind it"));
+    queue.granted(1, &mut wakeups, |_| 2000);
+    queue.holders_left([2000], &mut wakeups);
+    assert_eq!(stages(&queue), [None, None, awake, awake]);
+}
+
+/// Each sleeps behind a segment of its own, and all are left at once.
+#[test]
+fn a_departure_from_many_segments_wakes_one_to_spare() {
+    let mut queue = Queue::new(QueueOrder::Positions, None);
+    let mut wakeups = Wakeups::default();
+    for id in 1..=4 {
+        queue.sleep(asleep(id, id..9, id as HolderId), &mut wakeups);
+    }
+    queue.holders_left(1..=4, &mut wakeups);
+    let behind = Stage::BehindRequest(1);
+    let stages = [1, 2, 3, 4].map(|id| stage(&queue, id));
+    assert_eq!(stages, [Stage::Awake, Stage::Awake, behind, behind]);
+}
+
+/// What its owner holds is in the way of others who want the same as a piece of it, and not in the way of the piece. It
+/// is released only after the piece is granted.
+#[test]
+fn a_piece_is_never_moved_behind_what_it_replaces() {
+    let mut queue = Queue::new(QueueOrder::Positions, None);
+    let mut wakeups = Wakeups::default();
+    let (first, spare, piece) = (1, 2, 3);
+    for id in [first, spare, piece] {
+        let is_piece = id == piece;
+        let entry = asleep(id, 0..5, 1000);
+        queue.sleep(Entry { is_piece, ..entry }, &mut wakeups);
+    }
+    queue.holders_left([1000], &mut wakeups);
+    assert_eq!(stage(&queue, piece), Stage::BehindRequest(first));
+    // Both are blocked by what the owner holds.
+    for id in [first, spare] {
+        queue.sleep(asleep(id, 0..5, 2000), &mut wakeups);
+    }
+    assert_eq!(stage(&queue, piece), Stage::Awake);
+}
+
+/// A task is blocked again, or overtaken, and was polled for the last time meanwhile.
+#[test]
+fn a_task_that_goes_on_does_not_lose_the_end_of_its_turn() {
+    let mut queue = without_spare();
+    let mut wakeups = Wakeups::default();
+    let sleeper = Sleeper::Task {
+        waker: WakerId::numbered(1),
+        deadline: None,
+    };
+    let task = Entry {
+        sleeper,
+        ..asleep(1, 0..5, 1000)
+    };
+    queue.sleep(task, &mut wakeups);
+    queue.wakers.insert(1, Waker::noop().clone());
+    queue.sleep(asleep(2, 0..5, 1000), &mut wakeups);
+    queue.holders_left([1000], &mut wakeups);
+    let ends = queue.places.first_alarm().expect("2 waits for it");
+    // Reservations pause.
+    queue.paused_until = u64::MAX;
+    let awake = Entry {
+        stage: Stage::Awake,
+        reserved: Some(Instant::now()),
+        ..task
+    };
+    assert!(queue.reserve(awake).is_some());
+    assert_eq!(queue.places.first_alarm(), Some(ends));
+    queue.alarm.set(ends);
+    queue.ring(ends, &mut wakeups);
+    assert_eq!(stage(&queue, 1), Stage::Idle);
+    assert_eq!(stage(&queue, 2), Stage::Awake);
+}
+
+/// A task may never be polled, and says nothing about processors.
+#[test]
+fn threads_that_were_woken_are_idle_until_they_go_on() {
+    let mut queue = without_spare();
+    let mut wakeups = Wakeups::default();
+    let task = Sleeper::Task {
+        waker: WakerId::numbered(1),
+        deadline: None,
+    };
+    for (id, sleeper) in [(1, Some(task)), (2, None), (3, None)] {
+        let thread = asleep(id, id..id + 1, id as HolderId);
+        let sleeper = sleeper.unwrap_or(thread.sleeper);
+        queue.sleep(Entry { sleeper, ..thread }, &mut wakeups);
+    }
+    queue.wakers.insert(1, Waker::noop().clone());
+    queue.holders_left([1], &mut wakeups);
+    assert_eq!(queue.places.idle_since(), None);
+    let before = clock::nanoseconds();
+    queue.holders_left([2], &mut wakeups);
+    let first = queue.places.idle_since().expect("one is to go on");
+    assert!(first >= before);
+    queue.holders_left([3], &mut wakeups);
+    assert_eq!(queue.places.idle_since(), Some(first), "nor has the other");
+    queue.granted(2, &mut wakeups, |_| 4);
+    assert!(queue.places.idle_since() >= Some(first), "one has gone on");
+    queue.gave_up(3, &mut wakeups);
+    assert_eq!(queue.places.idle_since(), None);
 }
 
 /// A wide request came first. Requests for either half of it come and go, so that one of them is awake whenever the
@@ -56,14 +180,12 @@ fn a_first_comer_is_not_put_behind_later_ones_for_ever() {
         let mut wakeups = Wakeups::default();
         let newcomer = asleep(next, narrow, holders[other]);
         queue.sleep(newcomer, &mut wakeups);
-        queue.holder_left(holders[at], &mut wakeups);
-        queue.holder_left(holders[other], &mut wakeups);
+        queue.holders_left([holders[at]], &mut wakeups);
+        queue.holders_left([holders[other]], &mut wakeups);
         // Woken, the newcomer asks for admission.
-        let first = queue.reservation_ahead_of(Some(next), &newcomer.request, |_| false);
-        if let Some(stage) = first.map(|first| {
-            let turn = queue.turn(&newcomer.request, Instant::now());
-            Stage::GivingWay(first.id, turn.expect("the first turn is long"))
-        }) {
+        let now = Instant::now();
+        let ahead = queue.reservation_ahead_of(Some(next), &newcomer.request, now, |_| false);
+        if let Some(stage) = ahead.map(|(first, ends)| Stage::GivingWay(first.id, ends)) {
             queue.sleep(Entry { stage, ..newcomer }, &mut wakeups);
         }
         if stage(&queue, wide) == Stage::Awake {
@@ -83,7 +205,7 @@ fn a_sleeper_that_is_overtaken_reserves_when_its_patience_has_ended() {
     let now = Instant::now();
     let later = now.checked_add(Duration::from_secs(3600));
     for (due, reservations) in [(Some(now), 1), (later, 0), (None, 0)] {
-        let mut queue = Queue::new(QueueOrder::Positions, None);
+        let mut queue = without_spare();
         let mut wakeups = Wakeups::default();
         let first = Entry {
             due,
@@ -91,8 +213,8 @@ fn a_sleeper_that_is_overtaken_reserves_when_its_patience_has_ended() {
         };
         queue.sleep(first, &mut wakeups);
         queue.sleep(asleep(2, 1..2, 2000), &mut wakeups);
-        queue.holder_left(2000, &mut wakeups);
-        queue.holder_left(1000, &mut wakeups);
+        queue.holders_left([2000], &mut wakeups);
+        queue.holders_left([1000], &mut wakeups);
         assert_eq!(stage(&queue, 1), Stage::BehindRequest(2));
         assert_eq!(queue.reservations(), reservations, "due {due:?}");
     }
@@ -162,132 +284,67 @@ fn reservations_are_counted() {
     queue.sleep(asleep(2, 0..1, 8), &mut wakeups);
     queue.reserve(reserved);
     assert_eq!(queue.reservations(), 1);
-    assert!(!queue.granted(1, &mut Wakeups::default(), |_| 9));
+    queue.granted(1, &mut Wakeups::default(), |_| {
+        unreachable!("nobody is behind it")
+    });
     assert_eq!(queue.reservations(), 0);
 }
 
-/// A time so far ahead that a reservation granted then is in its first turn all the time.
-fn far_ahead() -> Instant {
-    Instant::now()
-        .checked_add(Duration::from_secs(3600))
-        .unwrap()
-}
-
-fn reserve_since(queue: &mut Queue, id: RequestId, since: Option<Instant>) {
-    queue.places.change(id, |entry| entry.reserved = since);
+/// After its turn it tries for its range, whatever is in force. Once it has slept again it gives way again.
+#[test]
+fn who_has_given_way_tries_first() {
+    let mut queue = Queue::new(QueueOrder::Positions, None);
+    let mut wakeups = Wakeups::default();
+    queue.sleep(asleep(1, 0..2, 1000), &mut wakeups);
+    let since = Instant::now();
+    queue.places.change(1, |entry| entry.reserved = Some(since));
+    let second = asleep(2, 0..2, 1000);
+    let ahead = |queue: &Queue| {
+        let ahead = queue.reservation_ahead_of(Some(2), &second.request, since, |_| false);
+        ahead.map(|(first, ends)| Stage::GivingWay(first.id, ends))
+    };
+    let stage = ahead(&queue).expect("it gives way");
+    queue.sleep(Entry { stage, ..second }, &mut wakeups);
+    queue.turn_ended(2);
+    assert_eq!(ahead(&queue), None);
+    queue.sleep(second, &mut wakeups);
+    assert_eq!(ahead(&queue), Some(stage));
 }
 
 fn stage(queue: &Queue, id: RequestId) -> Stage {
     queue.places.stage(id)
 }
 
-/// Otherwise each sleeper would be woken only to find that it has to give way, and sleep again.
+/// A request gives way to the first reservation in its way that is in force. In the second turn only newcomers do.
 #[test]
-fn a_sleeper_that_would_give_way_follows_one_that_does() {
-    let (wide, other) = (1000, 2000);
-    // Who gives way gives up, or its turn ends; or what it gives way to is granted.
-    for end in ["gives up", "turn ends", "is granted"] {
-        let mut queue = Queue::new(QueueOrder::Positions, None);
-        let mut wakeups = Wakeups::default();
-        queue.sleep(asleep(1, 0..2, wide), &mut wakeups);
-        for id in 2..4 {
-            queue.sleep(asleep(id, 1..2, other), &mut wakeups);
-        }
-        let holds = true;
-        let holder = Entry {
-            holds,
-            ..asleep(4, 0..2, other)
-        };
-        queue.sleep(holder, &mut wakeups);
-        reserve_since(&mut queue, 1, Some(far_ahead()));
-        queue.holder_left(other, &mut wakeups);
-        assert_eq!(stage(&queue, 2), Stage::Awake, "nobody gives way so far");
-        assert_eq!(stage(&queue, 3), Stage::BehindRequest(2));
-        let request = queue.places.of(2).request;
-        let turn = queue.turn(&request, Instant::now()).unwrap();
-        let leader = Entry {
-            stage: Stage::GivingWay(1, turn),
-            ..asleep(2, 1..2, other)
-        };
-        queue.sleep(leader, &mut wakeups);
-        assert_eq!(stage(&queue, 3), Stage::Following(1));
-        assert_eq!(stage(&queue, 4), Stage::Awake, "it may be waited for");
-        queue.sleep(holder, &mut wakeups);
-        match end {
-            "gives up" => {
-                queue.gave_up(2, &mut wakeups);
-                assert_eq!(stage(&queue, 3), Stage::Awake, "it gives way instead");
-            }
-            "turn ends" => {
-                queue.turn_ended(2, turn, &mut wakeups);
-                assert_eq!(stage(&queue, 3), Stage::BehindRequest(2));
-                assert_eq!(queue.gave_way(3), Some(turn), "it has given way, too");
-                queue.sleep(leader, &mut wakeups);
-                assert_eq!(stage(&queue, 3), Stage::Awake, "once in a round");
-            }
-            _ => {
-                queue.granted(1, &mut Wakeups::default(), |_| 3000);
-                let behind = Stage::BehindHolder(3000);
-                assert_eq!((stage(&queue, 2), stage(&queue, 3)), (behind, behind));
-            }
-        }
-    }
-}
-
-/// A request may give way to an old reservation, too, which the other request has nothing to do with. Its turns are
-/// long.
-#[test]
-fn nobody_follows_one_that_gives_way_for_longer() {
-    let (old, held, other) = (1000, 2000, 3000);
+fn each_reservation_has_turns_of_its_own() {
     let mut queue = Queue::new(QueueOrder::Positions, None);
     let mut wakeups = Wakeups::default();
-    queue.sleep(asleep(1, 4..8, old), &mut wakeups);
-    queue.sleep(asleep(2, 0..4, held), &mut wakeups);
-    queue.sleep(asleep(3, 1..2, other), &mut wakeups);
-    let since = far_ahead();
-    reserve_since(&mut queue, 1, Some(since));
-    reserve_since(&mut queue, 2, since.checked_add(Duration::from_secs(1)));
-    let both = asleep(4, 3..5, other);
-    let long = queue.turn(&both.request, Instant::now()).unwrap();
-    let own = queue.turn(&queue.places.of(3).request, Instant::now());
-    assert_ne!(Some(long), own);
-    let stage_of_both = Stage::GivingWay(2, long);
-    let leader = Entry {
-        stage: stage_of_both,
-        ..both
-    };
-    queue.sleep(leader, &mut wakeups);
-    queue.holder_left(other, &mut wakeups);
-    assert_eq!(stage(&queue, 3), Stage::Awake);
-    assert_eq!(stage(&queue, 4), stage_of_both);
-}
-
-/// Reservations that are connected share their turns, also if only a request's own range connects them.
-#[test]
-fn connected_reservations_share_their_turns() {
-    let mut queue = Queue::new(QueueOrder::Positions, None);
-    let mut wakeups = Wakeups::default();
-    let at = |number: u64| far_ahead().checked_add(Duration::from_secs(number));
-    for (id, range) in [(1, 8..10), (2, 0..2), (3, 4..6), (4, 1..5)] {
+    let begin = Instant::now();
+    let after = |halves: u32| begin.checked_add(Duration::from_millis(5) * halves);
+    // In force, in force for newcomers, and suspended, by halves of a first turn.
+    for (id, range, halves) in [(1, 0..2, 4), (2, 4..6, 2), (3, 8..10, 0)] {
         queue.sleep(asleep(id, range, 1000), &mut wakeups);
-        reserve_since(&mut queue, id, at(id));
+        queue
+            .places
+            .change(id, |entry| entry.reserved = after(halves));
     }
-    let since = |range: Range<u64>| {
+    let ahead = |id: Option<RequestId>, range: Range<u64>| {
         let request = asleep(9, range, 1000).request;
-        let turn = queue.turn(&request, Instant::now())?;
-        let mut reserved = queue.places.reserved();
-        reserved.position(|entry| entry.reserved == Some(turn.since))
+        let now = after(5).expect("it is soon");
+        let ahead = queue.reservation_ahead_of(id, &request, now, |_| false);
+        ahead.map(|(first, _)| first.id)
     };
-    // The second, third and fourth are connected; the second is their first in the queue.
-    let all = [
-        (6..8, None),
-        (7..9, Some(0)),
-        (5..6, Some(1)),
-        (2..3, Some(1)),
-        (5..9, Some(0)),
-    ];
-    for (range, first) in all {
-        assert_eq!(since(range.clone()), first, "{range:?}");
+    for (range, newcomer, queued) in [
+        (2..4, None, None),
+        (1..2, Some(1), Some(1)),
+        (5..6, Some(2), None),
+        (9..10, None, None),
+        (0..10, Some(1), Some(1)),
+        (5..10, Some(2), None),
+    ] {
+        assert_eq!(ahead(None, range.clone()), newcomer, "{range:?}");
+        assert_eq!(ahead(Some(9), range.clone()), queued, "{range:?}");
     }
 }
 
@@ -319,12 +376,12 @@ fn each_wants_what_the_other_shares() {
 /// Who sleeps behind a request that wants the same does not wake when that one meets another holder.
 #[test]
 fn a_line_waits_with_its_first() {
-    let mut queue = Queue::new(QueueOrder::Positions, None);
+    let mut queue = without_spare();
     let mut wakeups = Wakeups::default();
     for id in 1..4 {
         queue.sleep(asleep(id, 0..2, 1000), &mut wakeups);
     }
-    queue.holder_left(1000, &mut wakeups);
+    queue.holders_left([1000], &mut wakeups);
     assert_eq!(
         [1, 2, 3].map(|id| stage(&queue, id)),
         [
@@ -339,7 +396,7 @@ fn a_line_waits_with_its_first() {
         [Stage::BehindHolder(2000); 3]
     );
     queue.sleep(asleep(4, 0..2, 2000), &mut wakeups);
-    queue.holder_left(2000, &mut wakeups);
+    queue.holders_left([2000], &mut wakeups);
     assert_eq!(stage(&queue, 1), Stage::Awake, "it keeps its place");
     queue.gave_up(1, &mut wakeups);
     assert_eq!(stage(&queue, 2), Stage::Awake);
@@ -349,7 +406,7 @@ fn a_line_waits_with_its_first() {
 /// The first in a line reserves for all, and the next inherits what it has.
 #[test]
 fn the_next_in_line_inherits_the_reservation() {
-    let mut queue = Queue::new(QueueOrder::Positions, None);
+    let mut queue = without_spare();
     let mut wakeups = Wakeups::default();
     let since = Instant::now();
     for id in 1..4 {
@@ -360,57 +417,17 @@ fn the_next_in_line_inherits_the_reservation() {
         assert_eq!(queue.sleep(reserves, &mut wakeups), None);
     }
     assert_eq!(queue.reservations(), 1);
-    queue.holder_left(1000, &mut wakeups);
+    queue.holders_left([1000], &mut wakeups);
     assert_eq!(queue.places.of(2).reserved, Some(since));
     queue.granted(1, &mut wakeups, |_| 2000);
     assert_eq!(queue.reservations(), 1);
-}
-
-/// A task gives way, another request follows it and wants the same. When the turn ends the task may never be polled.
-#[test]
-fn who_has_followed_a_task_waits_for_no_longer_than_its_turn() {
-    let mut queue = Queue::new(QueueOrder::Positions, None);
-    let mut wakeups = Wakeups::default();
-    let now = Instant::now();
-    queue.named = 3;
-    let first = Entry {
-        reserved: Some(now),
-        ..asleep(1, 0..4, 1000)
-    };
-    queue.sleep(first, &mut wakeups);
-    let turn = queue.turn(&first.request, now).expect("it is in force");
-    let task = Entry {
-        sleeper: Sleeper::Task {
-            waker: WakerId::numbered(2),
-            deadline: None,
-        },
-        stage: Stage::GivingWay(1, turn),
-        due: None,
-        ..asleep(2, 0..2, 0)
-    };
-    queue.wakers.insert(2, Waker::noop().clone());
-    queue.sleep(task, &mut wakeups);
-    let follower = Entry {
-        stage: Stage::Following(1),
-        due: None,
-        ..asleep(3, 0..2, 0)
-    };
-    queue.sleep(follower, &mut wakeups);
-    queue.watch(&mut wakeups);
-    queue.ring(turn.ends, &mut wakeups);
-    assert_eq!(stage(&queue, 2), Stage::Awake);
-    assert_eq!(stage(&queue, 3), Stage::BehindRequest(2));
-    let alarm = queue.places.first_alarm();
-    queue.ring(alarm.expect("its turn ends"), &mut wakeups);
-    assert_eq!(stage(&queue, 2), Stage::Idle);
-    assert_eq!(stage(&queue, 3), Stage::Awake);
 }
 
 /// It would be given to all that have asked, and newcomers would give way to a task that may never be polled.
 #[test]
 fn a_task_that_is_not_polled_in_its_turn_does_not_get_what_it_has_asked_for() {
     let patience = Patience::of(Fairness::After(Duration::from_secs(3600)));
-    let mut queue = Queue::new(QueueOrder::Positions, None);
+    let mut queue = without_spare();
     let mut wakeups = Wakeups::default();
     let reserves = |id, holder| Entry {
         patience,
@@ -429,7 +446,7 @@ fn a_task_that_is_not_polled_in_its_turn_does_not_get_what_it_has_asked_for() {
     assert!(queue.sleep(task, &mut wakeups).is_some(), "they pause");
     queue.granted(1, &mut wakeups, |_| 1000);
     queue.sleep(asleep(3, 0..1, 2000), &mut wakeups);
-    queue.holder_left(2000, &mut wakeups);
+    queue.holders_left([2000], &mut wakeups);
     assert_eq!(stage(&queue, 3), Stage::BehindRequest(2));
     queue.watch(&mut wakeups);
     let alarm = queue.places.first_alarm();

@@ -62,7 +62,7 @@ fn the_next_in_the_slot_brings_what_the_one_before_did(first: &Arc<World<Biased<
     writer.join();
 }
 
-/// The same, where another thread released.
+/// Another thread releases.
 fn the_next_in_the_slot_brings_what_another_thread_did(first: &Arc<World<Biased<Futex>>>) {
     let second = World::new(biased());
     let token = first.read().into_token();

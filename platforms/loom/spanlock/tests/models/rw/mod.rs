@@ -6,8 +6,7 @@ mod tasks;
 
 use pthread::{pthread, pthread_writers_first};
 use spanlock_loom::rw::{
-    Bias, Bravo, CohortRwLock, FutexMutex, FutexRwLock, MutexRwLock, PerCpu, PhaseFairQueue,
-    PhaseFairTicket, ReadersFirst, WritersFirst,
+    Bias, Bravo, FutexRwLock, PhaseFairQueue, PhaseFairTicket, ReadersFirst, WritersFirst,
 };
 use spanlock_testkit_loom::rw::*;
 use spanlock_testkit_loom::{locks, models};
@@ -31,21 +30,11 @@ locks! {
     readers_first: FutexRwLock<ReadersFirst> = FutexRwLock::new();
     ticket: PhaseFairTicket = PhaseFairTicket::new();
     queue: PhaseFairQueue = PhaseFairQueue::new();
-    /// Each thread is a node: of three, two share one.
-    cohort: CohortRwLock<2> = CohortRwLock::new();
-    /// All threads are of one node, which hands the lock on.
-    one_node: CohortRwLock<1> = CohortRwLock::new();
-    mutex: MutexRwLock<FutexMutex> = MutexRwLock::from_mutex(FutexMutex::new());
-    parts: PerCpu<Futex, 2> = PerCpu::from_parts(Futex::new);
 
     biased: Biased<Futex> = over(futex());
     biased_readers_first: Biased<FutexRwLock<ReadersFirst>> = over(readers_first());
     biased_ticket: Biased<PhaseFairTicket> = over(ticket());
     biased_queue: Biased<PhaseFairQueue> = over(queue());
-    biased_cohort: Biased<CohortRwLock<2>> = over(cohort());
-    biased_one_node: Biased<CohortRwLock<1>> = over(one_node());
-    biased_mutex: Biased<MutexRwLock<FutexMutex>> = over(mutex());
-    biased_parts: Biased<PerCpu<Futex, 2>> = over(parts());
     returning: Biased<Futex> = Bravo::with_policy(futex(), RETURNING);
     /// A lock that is never biased asks no writer to revoke anything.
     unbiased: Biased<Futex> = Bravo::with_policy(futex(), Bias::Off);
@@ -54,42 +43,32 @@ locks! {
 // Exclusion.
 models! {
     a_reader_and_a_writer:
-        all on futex ticket queue mutex,
-        4 on cohort one_node biased,
-        3 on parts biased_readers_first biased_ticket biased_queue biased_cohort biased_one_node
-            biased_mutex biased_parts pthread pthread_writers_first;
+        all on futex ticket queue,
+        4 on biased,
+        3 on biased_readers_first biased_ticket biased_queue pthread pthread_writers_first;
     two_writers:
-        all on futex ticket queue mutex,
-        4 on cohort one_node biased,
-        3 on parts biased_readers_first biased_ticket biased_queue biased_cohort biased_one_node
-            biased_mutex biased_parts;
+        all on futex ticket queue,
+        4 on biased,
+        3 on biased_readers_first biased_ticket biased_queue;
     readers_are_inside_together:
         all on futex ticket queue,
-        4 on cohort one_node biased,
-        3 on parts pthread pthread_writers_first;
+        4 on biased,
+        3 on pthread pthread_writers_first;
     a_try_does_not_wait:
-        all on futex ticket queue mutex,
-        4 on cohort one_node biased,
-        3 on parts biased_readers_first biased_ticket biased_queue biased_cohort biased_one_node
-            biased_mutex biased_parts unbiased pthread pthread_writers_first;
+        all on futex ticket queue,
+        4 on biased,
+        3 on biased_readers_first biased_ticket biased_queue unbiased pthread pthread_writers_first;
     two_readers_and_a_writer:
         3 on futex readers_first ticket queue,
-        2 on cohort one_node parts,
-        1 on biased biased_readers_first biased_ticket biased_queue biased_mutex biased_parts
-            biased_cohort biased_one_node pthread pthread_writers_first;
+        1 on biased biased_readers_first biased_ticket biased_queue pthread pthread_writers_first;
     two_writers_and_a_reader:
-        3 on futex ticket queue mutex unbiased,
-        2 on cohort one_node parts,
+        3 on futex ticket queue unbiased,
         // With two, each preference of this lock takes as long as all other scenarios of this file.
         (prim::one_more_in_mutants(1)) on pthread,
-        1 on biased biased_readers_first biased_ticket biased_queue biased_mutex biased_parts
-            biased_cohort biased_one_node returning pthread_writers_first;
-    three_writers:
-        3 on futex,
-        2 on one_node;
+        1 on biased biased_readers_first biased_ticket biased_queue returning pthread_writers_first;
+    three_writers: 3 on futex;
     a_reader_and_a_writer_behind_a_writer: 3 on futex ticket queue;
     a_try_takes_no_phase: 3 on ticket queue;
-    a_writer_after_a_handover_waits_for_readers: 2 on one_node;
     reading_twice_beside_a_writer:
         all on readers_first,
         3 on biased pthread;
@@ -100,33 +79,21 @@ models! {
 
 // Giving up.
 models! {
-    a_hasty_writer:
-        2 on cohort one_node ticket queue biased biased_readers_first biased_ticket biased_queue
-            biased_mutex biased_parts,
-        1 on biased_cohort biased_one_node;
-    a_hasty_reader:
-        2 on cohort one_node ticket queue biased biased_readers_first biased_ticket biased_queue
-            biased_mutex biased_parts,
-        1 on biased_cohort biased_one_node;
+    a_hasty_writer: 2 on ticket queue biased biased_readers_first biased_ticket biased_queue;
+    a_hasty_reader: 2 on ticket queue biased biased_readers_first biased_ticket biased_queue;
     a_hasty_reader_beside_a_writer: 3 on futex;
-    a_hasty_writer_alone: 3 on one_node;
-    a_hasty_writer_beside_a_writer: 3 on futex mutex;
+    a_hasty_writer_beside_a_writer: 3 on futex;
     a_reader_goes_on_when_the_writer_gives_up: 3 on futex;
 }
 
 // Downgrade.
 models! {
     downgrade_lets_waiting_readers_in:
-        3 on futex ticket queue biased biased_readers_first biased_ticket biased_queue
-            biased_cohort biased_one_node biased_parts,
-        2 on cohort parts;
+        3 on futex ticket queue biased biased_readers_first biased_ticket biased_queue;
     downgrade_keeps_writers_out:
-        3 on futex ticket queue biased biased_readers_first biased_ticket biased_queue
-            biased_cohort biased_one_node biased_mutex biased_parts,
-        2 on cohort one_node parts;
+        3 on futex ticket queue biased biased_readers_first biased_ticket biased_queue;
     a_bias_is_set_beside_a_downgrade:
-        1 on biased returning biased_readers_first biased_ticket biased_queue biased_mutex
-            biased_parts biased_cohort biased_one_node;
+        1 on biased returning biased_readers_first biased_ticket biased_queue;
 }
 
 // Bias.
@@ -136,12 +103,10 @@ models! {
     a_fast_reader_leaves_two_writers: 2 on returning;
     a_fast_reader_a_writer_and_another_reader: 1 on biased, 2 on returning;
     a_bias_is_set_beside_a_writer:
-        3 on biased returning biased_readers_first biased_ticket biased_queue biased_cohort biased_one_node
-            biased_mutex biased_parts;
+        3 on biased returning biased_readers_first biased_ticket biased_queue;
     a_bias_brings_what_a_writer_did:
         2 on returning,
-        1 on biased biased_readers_first biased_ticket biased_queue biased_mutex biased_parts
-            biased_cohort biased_one_node;
+        1 on biased biased_readers_first biased_ticket biased_queue;
     reading_twice_after_a_write: 3 on biased_readers_first;
     readers_get_in_while_a_writer_waits: 2 on biased;
 }

@@ -1,11 +1,12 @@
 //! Tasks that wait for a reader-writer lock, beside threads.
 
-use super::{Futex, futex, one_node};
-use lock_api::{RawRwLock, RwLock};
+use super::{Futex, futex};
+use lock_api::{RawRwLock, RawRwLockDowngrade, RwLock, RwLockWriteGuard};
 use prim::atomic::{AtomicU32, Ordering};
 use prim::cell::UnsafeCell;
 use prim::{Model, futex as word, thread, timer};
-use spanlock_loom::rw::{AwaitRwLock, ForTasks};
+use spanlock_loom::rw::{AwaitRwLock, ForTasks, ForeignRelease};
+use spanlock_workbench_loom::CohortRwLock;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
@@ -268,6 +269,41 @@ fn readers_go_on_together() {
     });
 }
 
+/// A writer becomes a reader while a task waits to write, and another task comes to read. It gets in beside that
+/// reader.
+fn a_writing_task_holds_no_reader_back<L>(lock: fn() -> L)
+where
+    L: ForeignRelease + RawRwLockDowngrade + Send + Sync + 'static,
+{
+    Model::new(Some(3)).check(move || {
+        let lock = Arc::new(RwLock::from_raw(ForTasks::new(lock()), ()));
+        let held = lock.write();
+        let mut writes = lock.write_async();
+        let signal = Signal::new();
+        assert!(poll(&mut writes, &signal).is_pending());
+        let theirs = Arc::clone(&lock);
+        let reads = thread::spawn(move || drop(finish(theirs.read_async())));
+        let held = RwLockWriteGuard::downgrade(held);
+        signal.until_woken();
+        assert!(poll(&mut writes, &Signal::new()).is_pending());
+        // Joined while somebody reads.
+        reads.join().unwrap();
+        drop(held);
+        drop(finish(writes));
+    });
+}
+
+#[test]
+fn a_writing_task_holds_no_reader_of_a_futex_lock_back() {
+    a_writing_task_holds_no_reader_back(futex);
+}
+
+/// A writer comes before it finds readers.
+#[test]
+fn a_writing_task_holds_no_reader_of_a_cohort_lock_back() {
+    a_writing_task_holds_no_reader_back(CohortRwLock::<1>::new);
+}
+
 /// A reader that may not wait comes just before a writer, is counted for a moment beside it, and keeps a task from the
 /// lock that the writer has left.
 #[test]
@@ -320,7 +356,10 @@ impl<'a> Cloned<'a> {
 /// way of the other's: a reader is counted before it finds a writer, and a writer comes before it finds readers.
 fn in_each_other_s_way(is_dropped: bool) {
     Model::new(Some(4)).check(move || {
-        let lock = Arc::new(RwLock::from_raw(ForTasks::new(one_node()), ()));
+        let lock = Arc::new(RwLock::from_raw(
+            ForTasks::new(CohortRwLock::<1>::new()),
+            (),
+        ));
         // SAFETY: what is acquired by it is released by it.
         let held = unsafe { lock.raw() }.lock_exclusive();
         let theirs = Arc::clone(&lock);

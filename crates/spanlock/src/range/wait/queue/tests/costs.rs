@@ -24,7 +24,7 @@ fn looks_each(requests: &[Request], task: impl Fn(RequestId) -> Sleeper) -> usiz
         queue.sleep(entry, &mut wakeups);
     }
     queue.looks = 0;
-    queue.holder_left(holder, &mut wakeups);
+    queue.holders_left([holder], &mut wakeups);
     let (mut left, mut most) = (requests.len(), queue.looks);
     while left > 0 {
         let awake = |entry: &&Entry| entry.stage == Stage::Awake;
@@ -39,7 +39,7 @@ fn looks_each(requests: &[Request], task: impl Fn(RequestId) -> Sleeper) -> usiz
             holder += 1;
             queue.granted(id, &mut wakeups, |_| holder);
             queue.looks = 0;
-            queue.holder_left(holder, &mut wakeups);
+            queue.holders_left([holder], &mut wakeups);
             most = most.max(queue.looks);
             left -= 1;
         }
@@ -60,12 +60,12 @@ fn ten_thousand_cost_what_ten_do() {
     let alone = |range: Range<u64>| Request::new(Span::of(range).unwrap(), Mode::Exclusive, 1);
     for many in [10, 10_000] {
         let same: Vec<_> = (0..many).map(|_| alone(0..10)).collect();
-        // The first is woken, and the second is put behind it with the rest.
-        assert_eq!(looks_each(&same, task), 2, "{many} want one range");
+        // The first is woken, and one to spare, and the third is put behind the first with the rest.
+        assert_eq!(looks_each(&same, task), 3, "{many} want one range");
         let five: Vec<_> = (0..many)
             .map(|id| alone(id % 5 * 10..id % 5 * 10 + 10))
             .collect();
-        assert!(looks_each(&five, task) <= 10, "{many} want five ranges");
+        assert!(looks_each(&five, task) <= 11, "{many} want five ranges");
     }
 }
 
