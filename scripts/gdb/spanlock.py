@@ -13,18 +13,9 @@ import gdb
 
 GONE, SHARED, MOVED, FLAGS = 1, 4, 8, 7
 SLOT_HELD, SLOT_SHARED, SLOT_PART = 1, 2, 64
-SLOT_SIZE, FIRST_CHUNK, CHUNKS = 256, 4, 24
+FIRST_CHUNK = 4
 FIRST_OWNER = 1 << 31
 SLEEP = "spanlock::range::wait::waiter::Waiter::sleep"
-
-
-def read(address, size):
-    memory = gdb.selected_inferior().read_memory(address, size)
-    return int.from_bytes(bytes(memory), "little")
-
-
-def word(address):
-    return read(address, 8)
 
 
 def who(number):
@@ -112,19 +103,22 @@ def nodes(head):
 
 
 def slots(board):
-    """The holders in slots. The offsets are those of `Board` and `Slot`, which are `repr(C)`."""
-    left = read(board + 24, 4)
-    for at in range(CHUNKS):
-        chunk, count = word(board + 32 + 8 * at), min(left, FIRST_CHUNK << at)
+    """The holders in slots."""
+    slot_type = gdb.lookup_type("spanlock::range::slots::slot::Slot").pointer()
+    chunks = board["chunks"]
+    left = innermost(board["len"])
+    for at in range(chunks.type.range()[1] + 1):
+        first, count = innermost(chunks[at]), min(left, FIRST_CHUNK << at)
         left -= count
-        for number in range(count if chunk else 0):
-            slot = chunk + SLOT_SIZE * number
-            state = word(slot)
-            if state & SLOT_HELD and word(slot + 40) >> 63:
-                first = 24 if state & SLOT_PART else 8
+        for number in range(count if first else 0):
+            slot = (gdb.Value(first).cast(slot_type) + number).dereference()
+            state = innermost(slot["state"])
+            if state & SLOT_HELD and innermost(slot["seniority"]) >> 63:
+                names = ("held_start", "held_last") if state & SLOT_PART else ("start", "last")
+                start, last = (innermost(slot[name]) for name in names)
                 mode = "shared" if state & SLOT_SHARED else "exclusive"
-                held = f"{word(slot + first)}..={word(slot + first + 8)}"
-                yield f"{who(read(slot + 48, 4))}: {held} {mode}{place(word(slot + 56))}"
+                line = place(innermost(slot["at"]))
+                yield f"{who(innermost(slot['asked_by']))}: {start}..={last} {mode}{line}"
 
 
 def holders(lock):
@@ -133,10 +127,11 @@ def holders(lock):
         raise gdb.GdbError(f"{lock.type} is no list, skip-list or slot lock")
     head = innermost(lists["head"])
     if head & MOVED:
-        board = head & ~15
-        yield from nodes(word(board))
+        kind = gdb.lookup_type("spanlock::range::slots::board::Board").pointer()
+        board = gdb.Value(head & ~15).cast(kind).dereference()
+        yield from nodes(innermost(board["residue"]))
         yield from slots(board)
-        annex = word(board + 8)
+        annex = innermost(board["annex"])
         if annex:
             kind = gdb.lookup_type(str(lists.type).replace("range::slots::Setup", "range::list::skip::levels::SkipIndex"))
             yield from nodes(innermost(gdb.Value(annex).cast(kind.pointer()).dereference()["head"]))
