@@ -43,10 +43,11 @@ impl Parker {
         std::ptr::from_ref(self).addr()
     }
 
-    /// The signals so far. The thread takes this before it can be found.
+    /// The signals so far. The thread takes this before it can be found, or before it looks for what comes before a
+    /// signal.
     pub(crate) fn ticket(&self) -> Ticket {
-        // Relaxed: `park` has observed the last signal, or this thread has, under the mutex, when it gave up.
-        Ticket(self.signals.load(Ordering::Relaxed))
+        // Acquire: pairs with the Release in `signal`. What came before the signals so far is there.
+        Ticket(self.signals.load(Ordering::Acquire))
     }
 
     /// Sleeps until a signal after `ticket` was taken, and returns `true`; or `false` at the deadline, signalled or

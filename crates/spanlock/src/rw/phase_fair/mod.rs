@@ -41,6 +41,8 @@
 //!   writer's critical section.
 //! - **phase-alternate**: the writer that ends its phase flips the parity.
 //! - **phase-out** / **phase-out-acquire**: Release by the reader that exits, Acquire by the writer that waits for it.
+//! - **phase-looked**: Acquire by a thread that looks whether the lock is held, before it loads `entries`; pairs with
+//!   **phase-out**: it counts the entry of each reader whose exit it counts.
 //! - **phase-wake-writer**, **phase-wake-readers**: a thread that changes a word and finds the mark of sleepers clears
 //!   the mark and wakes them.
 //! - **phase-downgrade**: a writer that becomes a reader counts itself in before its phase ends.
@@ -154,8 +156,12 @@ impl Phases {
     }
 
     fn is_locked(&self) -> bool {
+        // [phase-looked] Acquire: pairs with [phase-out]. Whoever has exited was counted in before, so a reader that is
+        // inside all the time is not missed.
+        let acquire = prim::order!("phase-looked", Ordering::Acquire);
+        let exits = self.exits.load(acquire);
         let entries = self.entries.load(Ordering::Relaxed);
-        entries & PRESENT != 0 || self.readers(entries) > 0
+        entries & PRESENT != 0 || Self::between(entries, exits) > 0
     }
 
     /// Whether a writer is announced: it is inside, or waits for readers to exit, and nobody else gets in.

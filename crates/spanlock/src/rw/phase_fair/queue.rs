@@ -22,6 +22,10 @@
 //! The queue of writers is known to the writer inside alone, and handed from one to the next. (In the published lock
 //! each arriving writer links itself to the one before, and a writer that leaves may have to spin for a link.)
 //!
+//! A thread's signal says only that something may have changed: the thread may be signalled for another lock, too, as
+//! it may wait here in foreign code that a range lock calls. So its node tells when its own wait has ended, and that is
+//! the last that anybody does with the node.
+//!
 //! A single node cannot be taken off a stack. So a thread that may give up does not push itself, and waits as `mod.rs`
 //! describes.
 //!
@@ -31,7 +35,9 @@
 //!   stack.
 //! - **queue-open**: Release by the announcement, Acquire by the reader that finds it: the stack is open.
 //! - **queue-closed** / **queue-late**: Release by closing the stack, Acquire by a reader that finds it closed: the
-//!   writer's critical section. A reader that waited has it from the signal.
+//!   writer's critical section.
+//! - **queue-end** / **queue-ended**: Release by the writer that ends a thread's wait, Acquire by that thread: the
+//!   same.
 //! - **queue-free** / **queue-enter**: Release by a writer that leaves while no other waits, Acquire by the next.
 
 use super::{Parity, Phases};
@@ -40,16 +46,17 @@ use crate::rw::raw::{ThreadBound, raw_rwlock};
 use crate::rw::watch;
 use crate::wait::Parker;
 use crate::wait::Wait;
-use prim::atomic::{AtomicPtr, Ordering};
+use prim::atomic::{AtomicBool, AtomicPtr, Ordering};
 use prim::cell::UnsafeCell;
 use prim::spin::{self, Spin};
 use std::fmt;
 use std::ptr::{self, NonNull};
 
-/// A thread that waits. It lives on that thread's stack until the thread was signalled.
+/// A thread that waits. It lives on that thread's stack until its wait has ended.
 struct Node {
     /// The node below it on the stack; later, in the queue, the next.
     next: UnsafeCell<*mut Node>,
+    is_ended: AtomicBool,
     parker: &'static Parker,
 }
 
@@ -60,16 +67,29 @@ fn is_node(pointer: *mut Node) -> bool {
     !pointer.is_null() && pointer != SIGN
 }
 
-/// Takes a node off its stack or queue. Returns the next node and the parker of the thread. Once that is signalled the
-/// node is gone.
+/// The node after this one, on its stack or in the queue.
 ///
 /// # Safety
-/// The caller has taken the node, its thread waits, and no other thread signals it.
-unsafe fn unlink(node: *mut Node) -> (*mut Node, &'static Parker) {
-    // SAFETY: the caller promises that the node's thread waits, and the node lives until that is signalled.
+/// The caller has taken the node, and its wait has not ended.
+unsafe fn next_of(node: *mut Node) -> *mut Node {
+    // SAFETY: the caller promises that the node's wait has not ended, and the node lives until then.
     let node = unsafe { &*node };
     // SAFETY: the node was complete before it was pushed, and the caller, which has taken it, alone accesses it now.
-    (node.next.with(|next| unsafe { *next }), node.parker)
+    node.next.with(|next| unsafe { *next })
+}
+
+/// Ends the wait of a node's thread. The node is gone then.
+///
+/// # Safety
+/// The caller has taken the node, and no other thread ends its wait.
+unsafe fn end_wait(node: *mut Node) {
+    // SAFETY: the node lives until its wait has ended.
+    let node = unsafe { &*node };
+    let parker = node.parker;
+    // [queue-end] Release: pairs with [queue-ended].
+    let release = prim::order!("queue-end", Ordering::Release);
+    node.is_ended.store(true, release);
+    parker.unpark();
 }
 
 /// A stack of nodes of waiting threads.
@@ -79,7 +99,7 @@ struct Stack {
 
 /// How a wait ended.
 enum Waited {
-    Signalled,
+    Ended,
     /// The thread did not wait.
     Not,
 }
@@ -93,13 +113,13 @@ impl Stack {
         }
     }
 
-    /// Pushes the running thread and waits until it is signalled, unless the top of the stack is `not_on`.
+    /// Pushes the running thread and waits until that is ended, unless the top of the stack is `not_on`.
     #[cold]
     fn wait(&self, not_on: *mut Node) -> Waited {
         local::with_record(|local| {
-            let ticket = local.parker.ticket();
             let node = Node {
                 next: UnsafeCell::new(ptr::null_mut()),
+                is_ended: AtomicBool::new(false),
                 parker: &local.parker,
             };
             // [queue-late] Acquire: pairs with [queue-closed].
@@ -120,12 +140,18 @@ impl Stack {
                 }
             }
             let mut spin = Spin::new(spin::ON_HOLDER);
-            while !local.parker.is_signalled(ticket) {
+            loop {
+                // Before it is looked whether the wait has ended: the signal comes after that.
+                let ticket = local.parker.ticket();
+                // [queue-ended] Acquire: pairs with [queue-end].
+                let acquire = prim::order!("queue-ended", Ordering::Acquire);
+                if node.is_ended.load(acquire) {
+                    return Waited::Ended;
+                }
                 if !spin.round() {
                     watch::asleep(None, || local.parker.park(ticket, None));
                 }
             }
-            Waited::Signalled
         })
     }
 
@@ -184,7 +210,7 @@ pub struct PhaseFairQueue {
     next: UnsafeCell<*mut Node>,
 }
 
-// SAFETY: the pointers are to nodes that live until their threads are signalled, and are passed from thread to thread
+// SAFETY: the pointers are to nodes that live until their waits have ended, and are passed from thread to thread
 // by [queue-push] and [queue-take]. Only the writer inside accesses `next`, and passes it on with the lock.
 unsafe impl Send for PhaseFairQueue {}
 // SAFETY: shared access is by atomic operations, except to `next`, which only the writer inside accesses.
@@ -237,7 +263,7 @@ impl PhaseFairQueue {
             return self.phases.poll(wait, || self.try_write());
         }
         while !self.enter_free() {
-            if let Waited::Signalled = self.writers.wait(ptr::null_mut()) {
+            if let Waited::Ended = self.writers.wait(ptr::null_mut()) {
                 break;
             }
         }
@@ -287,9 +313,10 @@ impl PhaseFairQueue {
     fn wake_readers(&self, parity: Parity) {
         let mut reader = self.readers_of(parity).take();
         while is_node(reader) {
-            // SAFETY: this thread has taken the whole stack, and it alone signals the threads of these nodes.
-            let (next, parker) = unsafe { unlink(reader) };
-            parker.unpark();
+            // SAFETY: this thread has taken the whole stack, and it alone ends the waits of these nodes.
+            let next = unsafe { next_of(reader) };
+            // SAFETY: as above.
+            unsafe { end_wait(reader) };
             reader = next;
         }
     }
@@ -308,12 +335,12 @@ impl PhaseFairQueue {
             }
             first = in_order(self.writers.take());
         }
-        // SAFETY: this thread, or a writer before it, has taken the node and not signalled it; now this thread alone
-        // does.
-        let (next, parker) = unsafe { unlink(first) };
-        // SAFETY: the caller is the writer inside until it signals the next one.
+        // SAFETY: this thread, or a writer before it, has taken the node and not ended its wait.
+        let next = unsafe { next_of(first) };
+        // SAFETY: the caller is the writer inside until it ends the next one's wait.
         self.next.with_mut(|place| unsafe { *place = next });
-        parker.unpark();
+        // SAFETY: as above, and this thread alone does so now.
+        unsafe { end_wait(first) };
     }
 }
 
@@ -321,7 +348,7 @@ impl PhaseFairQueue {
 fn in_order(mut top: *mut Node) -> *mut Node {
     let mut first = ptr::null_mut();
     while is_node(top) {
-        // SAFETY: the node was taken and its thread was not signalled, so that waits and the node lives.
+        // SAFETY: the node was taken and its wait has not ended, so it lives.
         let node = unsafe { &*top };
         // SAFETY: the caller has taken the node, and no other thread accesses it.
         let below = node.next.with_mut(|next| unsafe { next.replace(first) });
@@ -356,5 +383,45 @@ unsafe impl lock_api::RawRwLockDowngrade for PhaseFairQueue {
         self.phases.keep_as_reader();
         self.leave_exclusive(guard);
         ThreadBound::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PhaseFairQueue, local};
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    /// As by a range lock, of which the thread waits, too.
+    #[test]
+    fn a_signal_for_another_lock_ends_no_wait() {
+        let lock = lock_api::RwLock::<PhaseFairQueue, u32>::new(0);
+        let inside = AtomicU32::new(0);
+        let (sender, parkers) = mpsc::channel();
+        thread::scope(|scope| {
+            let mut held = lock.write();
+            for writes in [false, true] {
+                let (lock, inside, sender) = (&lock, &inside, sender.clone());
+                scope.spawn(move || {
+                    local::with_record(|local| sender.send(&local.parker)).expect("it is received");
+                    if writes {
+                        *lock.write() += 1;
+                    } else {
+                        drop(lock.read());
+                    }
+                    inside.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+            let parkers: Vec<_> = parkers.iter().take(2).collect();
+            for _ in 0..20 {
+                thread::sleep(Duration::from_millis(1));
+                parkers.iter().for_each(|parker| parker.unpark());
+            }
+            *held += 1;
+            assert_eq!(inside.load(Ordering::Relaxed), 0);
+        });
+        assert_eq!((*lock.read(), inside.into_inner()), (2, 2));
     }
 }

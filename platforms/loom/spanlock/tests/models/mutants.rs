@@ -127,7 +127,8 @@ spanlock_testkit::mutants! {
     rw::a_reader_and_a_writer::futex: futex-enter-exclusive futex-enter-shared futex-leave-exclusive
     rw::a_reader_and_a_writer::futex: futex-leave-shared futex-mark
     rw::a_reader_and_a_writer::pthread: pthread-leave-writer pthread-marks-first
-    rw::a_reader_and_a_writer::queue: queue-closed queue-late queue-open queue-push queue-take
+    rw::a_reader_and_a_writer::queue: queue-closed queue-end queue-ended queue-late queue-open queue-push queue-take
+    rw::a_reader_is_seen_beside_another::queue: phase-looked
     rw::a_reader_and_a_writer::ticket: phase phase-acquire phase-out phase-out-acquire phase-wake-readers
     rw::a_reader_and_a_writer::ticket: phase-wake-writer
     rw::a_reader_and_a_writer_behind_a_writer::futex: futex-back-out futex-last-reader

@@ -56,6 +56,20 @@ pub fn readers_are_inside_together<L: Lock>(world: &Arc<World<L>>) {
     mine.done();
 }
 
+/// A reader beside one that comes and goes: the lock is held all the time. Loom orders the first load of a thread before
+/// all that is stored later, so there are two looks.
+pub fn a_reader_is_seen_beside_another<L: Lock>(world: &Arc<World<L>>) {
+    let mine = world.read();
+    let looks = world.spawn(|world| {
+        for _ in 0..2 {
+            assert!(world.lock.is_locked(), "a reader is not seen");
+        }
+    });
+    read(world);
+    looks.join().unwrap();
+    mine.done();
+}
+
 /// A try between two writers does not take the phase that a waiting reader waits for.
 pub fn a_try_takes_no_phase<L: Lock>(world: &Arc<World<L>>) {
     let mine = world.write();

@@ -54,6 +54,7 @@ models! {
         all on futex ticket queue,
         4 on biased,
         3 on pthread pthread_writers_first;
+    a_reader_is_seen_beside_another: all on futex ticket queue;
     a_try_does_not_wait:
         all on futex ticket queue,
         4 on biased,
