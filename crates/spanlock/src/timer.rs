@@ -2,7 +2,8 @@
 //!
 //! A task that was woken and is not polled holds others up for a turn of a millisecond, and a task may wait for a
 //! limited time. Something has to act when such a time is over. Unless the program installs a timer, a thread of the
-//! library does that; it starts with the first task that needs it. So there is no need for one but where a program
+//! library does that; it starts with the first task that needs it, or with the first request that
+//! sleeps where [deadlocks](crate::deadlock) are looked for. So there is no need for one but where a program
 //! wants no such thread, or has none: on wasm32, a timer that calls JavaScript's `setTimeout` gives tasks their turns
 //! and limits.
 //!
@@ -36,7 +37,7 @@
 //!
 //! # Cost
 //! A call for each turn of a task that others wait for, and for each wait with a limit. In each lock, the library asks
-//! for a call that is earlier than the last it has asked for.
+//! for a call that is earlier than the last it has asked for. Where it looks for deadlocks: a call for each look.
 //!
 //! # Fork
 //! A forked child has no timer of the program's, and may install one. Otherwise the library's starts there.

@@ -56,6 +56,8 @@ impl Wish {
 /// What a thread says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Account {
+    /// The number of its request, which no other has.
+    pub(crate) number: u64,
     pub(crate) thread: u32,
     /// What it waits for, if that is in such a lock.
     pub(crate) waits: Option<Wish>,
@@ -101,47 +103,28 @@ impl Drop for Published {
     }
 }
 
-/// An account, and its number, which no other has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Numbered {
-    pub(super) number: u64,
-    pub(super) account: Account,
-}
-
 /// All that is published.
 #[derive(Debug)]
-pub(super) struct Accounts {
-    published: Vec<Numbered>,
-    numbered: u64,
-}
+pub(super) struct Accounts(Vec<Account>);
 
 impl Accounts {
     pub(super) const fn new() -> Self {
-        Self {
-            published: Vec::new(),
-            numbered: 0,
-        }
+        Self(Vec::new())
     }
 
     fn publish(&mut self, account: Account) {
-        self.numbered += 1;
-        let number = self.numbered;
-        self.published.push(Numbered { number, account });
+        self.0.push(account);
     }
 
     /// The last one of that thread.
     fn take_back(&mut self, thread: u32) {
-        let is_its = |numbered: &Numbered| numbered.account.thread == thread;
-        if let Some(at) = self.published.iter().rposition(is_its) {
-            self.published.remove(at);
+        let is_its = |account: &Account| account.thread == thread;
+        if let Some(at) = self.0.iter().rposition(is_its) {
+            self.0.remove(at);
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.published.is_empty()
-    }
-
-    pub(super) fn all(&self) -> &[Numbered] {
-        &self.published
+    pub(super) fn all(&self) -> &[Account] {
+        &self.0
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! A holder that waits nowhere ends a chain, and so does one that nobody knows.
 
-use super::account::Numbered;
+use super::account::Account;
 use super::report::{Deadlock, Step};
 use crate::range::id::OwnerId;
 use crate::range::mode::Mode;
@@ -78,17 +78,17 @@ impl Wait {
 /// Says of each wait in a lock which does not know its holders who is in the way, by the accounts; and adds those that
 /// stand in no queue.
 #[allow(clippy::ptr_arg, reason = "with `rw`, waits are added")]
-pub(super) fn join(waits: &mut Vec<Wait>, accounts: &[Numbered]) {
+pub(super) fn join(waits: &mut Vec<Wait>, accounts: &[Account]) {
     for waiting in accounts {
-        let Some(wish) = waiting.account.waits else {
+        let Some(wish) = waiting.waits else {
             continue;
         };
         let others = accounts
             .iter()
-            .filter(|other| other.account.thread != waiting.account.thread);
+            .filter(|other| other.thread != waiting.thread);
         let holds = others.flat_map(|other| {
-            let owner = OwnerId::of_thread(other.account.thread);
-            other.account.holds.iter().map(move |held| (owner, held))
+            let owner = OwnerId::of_thread(other.thread);
+            other.holds.iter().map(move |held| (owner, held))
         });
         let in_the_way = holds.filter(|(_, held)| wish.waits_for(held));
         let described = |span| {
@@ -97,7 +97,7 @@ pub(super) fn join(waits: &mut Vec<Wait>, accounts: &[Numbered]) {
                 (owner, HeldRange::new(span, mode, place))
             }
         };
-        let thread = Some(waiting.account.thread);
+        let thread = Some(waiting.thread);
         match wish.lock {
             super::LockKey::Segments(_) => {
                 if let Some(wait) = waits.iter_mut().find(|wait| wait.thread == thread) {
@@ -107,7 +107,7 @@ pub(super) fn join(waits: &mut Vec<Wait>, accounts: &[Numbered]) {
             #[cfg(feature = "rw")]
             super::LockKey::Whole(lock) => waits.push(Wait {
                 key: Key::Account(waiting.number),
-                owner: OwnerId::of_thread(waiting.account.thread),
+                owner: OwnerId::of_thread(waiting.thread),
                 thread,
                 lock,
                 span: Span::ALL,

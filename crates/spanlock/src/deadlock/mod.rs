@@ -49,8 +49,8 @@
 //!
 //! # Edges
 //!
-//! - **second-look**: what a look finds is told when the next look finds the same requests asleep behind the same
-//!   holders, each in one and the same wait. Then there was a moment at which all of them slept.
+//! - **second-look**: what a look finds is told when the next look finds the same requests waiting behind the same
+//!   holders, each in one and the same wait. Then there was a moment at which all of them waited.
 //! - **refused-wakes**: a request that is refused is woken, and finds the refusal when it wakes.
 
 mod account;
@@ -193,7 +193,8 @@ impl Default for Deadlocks {
 pub(crate) fn by_environment() -> Option<Detection> {
     static SAYS: OnceLock<Option<Detection>> = OnceLock::new();
     *SAYS.get_or_init(|| {
-        let told = std::env::var("SPANLOCK_DEADLOCKS").ok()?;
+        let told = std::env::var_os("SPANLOCK_DEADLOCKS")?;
+        let told = told.to_string_lossy();
         let understood = Deadlocks::parse(&told);
         if understood.is_none() {
             let expected = "report, report:MILLISECONDS or off";

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   a request sleeps in a lock that detects:  the queue is watched, and the timer is asked to call
-//!   the timer calls:    look at all watched queues and accounts, each under its own mutex
+//!   the timer calls:    look at all watched queues and accounts, each under its own mutex and no other of ours
 //!     a ring?                 look again soon
 //!     the same waits again?   refuse one of them, or tell it, unless it is told already
 //!     no request in a queue?  it is not watched any more
@@ -11,15 +11,18 @@
 //!
 //! A look reads one queue after the other, so what it has read need not have been so at one time. Say it finds a ring
 //! among requests that the look before has found, too, in the same order, each behind the same holders. Each of them
-//! has slept from the one look to the other, as numbers of requests and of queues are not used again. Then all of them
-//! slept at the moment between the looks, and nobody who sleeps releases anything [second-look].
+//! has waited from the one look to the other, as numbers of requests and of queues are not used again. Then all of them
+//! waited at the moment between the looks, and nobody who waits releases anything [second-look].
+//!
+//! A look calls foreign code, which compares and writes keys, and that may sleep in a lock that detects. So whoever
+//! sleeps needs another mutex than the one that a look holds.
 //!
 //! What is remembered from look to look is about waits, and not about requests: a request that waits for another holder
 //! may be part of another ring. It is forgotten when one of these waits is another or over. A refusal is not
 //! remembered: its request is woken, so that its ring is gone at the next look; a request that was awake just then is
 //! refused later.
 
-use super::account::{Accounts, Numbered};
+use super::account::{Account, Accounts};
 use super::graph::{self, Key, Ring, ToldRing, Wait};
 use super::report::{self, Deadlock, NotPolled, Report};
 use super::{Answer, Detection};
@@ -32,6 +35,7 @@ use prim::thread;
 use prim::timer::{self, Due};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::mem;
 
 /// A queue whose requests are looked at.
 pub(crate) trait Watched: Send + Sync {
@@ -43,6 +47,9 @@ pub(crate) trait Watched: Send + Sync {
 
     /// Adds its requests to what is seen. `false`: it has none. Then it is not watched any more.
     fn look(self: Arc<Self>, seen: &mut Seen) -> bool;
+
+    /// It is not watched any more, though it may have requests: the next that sleeps there has it watched.
+    fn unwatched(&self);
 
     /// Refuses a request of its own, which is one of a deadlock, if it still waits like that.
     fn refuse(self: Arc<Self>, request: u64, wait: &Wait, deadlock: &Deadlock);
@@ -72,7 +79,8 @@ const SOON: u32 = 8;
 /// The most tasks that one look tells of.
 const MOST_IDLE: usize = 8;
 
-/// All that is known between two looks.
+/// Which queues and accounts there are to look at, and when. Its mutex is held for a moment at a time, and no other is
+/// taken meanwhile.
 struct State {
     /// The generation of forked processes that it belongs to.
     forks: u32,
@@ -82,6 +90,12 @@ struct State {
     /// Called by the timer.
     tick: Option<Arc<Tick>>,
     next: Option<Instant>,
+}
+
+/// What looks remember. Its mutex is held by the one that looks.
+struct Remembered {
+    /// As in [`State`].
+    forks: u32,
     /// What the last look found.
     before: BTreeMap<Key, Wait>,
     /// Which rings were told, and last; and which waits for what the owner itself holds.
@@ -93,29 +107,26 @@ struct State {
 }
 
 impl State {
-    const fn new() -> Self {
+    const fn new(forks: u32) -> Self {
         Self {
-            forks: 0,
+            forks,
             watched: BTreeMap::new(),
             accounts: Accounts::new(),
             tick: None,
             next: None,
+        }
+    }
+}
+
+impl Remembered {
+    const fn new(forks: u32) -> Self {
+        Self {
+            forks,
             before: BTreeMap::new(),
             told: Vec::new(),
             idle: BTreeMap::new(),
             long: BTreeMap::new(),
         }
-    }
-
-    /// Has the timer call by that time.
-    fn call_by(&mut self, when: Instant) {
-        if self.next.is_some_and(|next| next <= when) {
-            return;
-        }
-        let tick = self.tick.get_or_insert_with(|| Arc::new(Tick));
-        let whom: Weak<dyn Due> = Arc::downgrade(tick) as Weak<dyn Due>;
-        // If the timer refuses, the next wait that begins asks again.
-        self.next = timer::at(when, whom).then_some(when);
     }
 }
 
@@ -125,29 +136,39 @@ const GENERATIONS: usize = 4;
 prim::global! {
     /// A fork may come while a thread of the parent has the mutex, and that thread is not in the child. So a child has
     /// another one.
-    static STATES: [Mutex<State>; 4] = prim::array!(Mutex::new(State::new()); 4);
+    static STATES: [Mutex<State>; 4] = prim::array!(Mutex::new(State::new(0)); 4);
 }
 
 prim::global! {
-    static QUEUES: AtomicU64 = AtomicU64::new(0);
+    static MEMORIES: [Mutex<Remembered>; 4] = prim::array!(Mutex::new(Remembered::new(0)); 4);
 }
 
-/// A number for a queue, which no other has. Its address may be another's when its lock is dropped.
+prim::global! {
+    static NUMBERS: AtomicU64 = AtomicU64::new(0);
+}
+
+/// A number for a queue or a request, which no other has. An address may be another's when its lock is dropped.
 pub(crate) fn new_number() -> u64 {
     // Relaxed: each number is handed out once, and nothing else matters.
-    QUEUES.fetch_add(1, Ordering::Relaxed)
+    NUMBERS.fetch_add(1, Ordering::Relaxed)
 }
 
 fn state() -> MutexGuard<'static, State> {
     let forks = thread::forks();
     let mut state = STATES[forks as usize % GENERATIONS].lock();
     if state.forks != forks {
-        *state = State {
-            forks,
-            ..State::new()
-        };
+        *state = State::new(forks);
     }
     state
+}
+
+fn remembered() -> MutexGuard<'static, Remembered> {
+    let forks = thread::forks();
+    let mut remembered = MEMORIES[forks as usize % GENERATIONS].lock();
+    if remembered.forks != forks {
+        *remembered = Remembered::new(forks);
+    }
+    remembered
 }
 
 /// Changes the accounts.
@@ -159,9 +180,8 @@ pub(super) fn with_accounts(change: impl FnOnce(&mut Accounts)) {
 #[cold] // The first after none did.
 pub(crate) fn watch(queue: &Arc<impl Watched + 'static>, detection: Detection) {
     let watched: Weak<dyn Watched> = Arc::downgrade(queue) as Weak<dyn Watched>;
-    let mut state = state();
-    state.watched.insert(queue.number(), watched);
-    state.call_by(Instant::now() + detection.every);
+    state().watched.insert(queue.number(), watched);
+    call_by(Instant::now() + detection.every);
 }
 
 /// Forgets a queue that is dropped while it is watched: otherwise its memory would stay until the next look.
@@ -174,7 +194,41 @@ pub(crate) fn forget(queue: u64) {
 /// Has the timer call, for the sake of locks without a queue.
 #[cfg(feature = "rw")]
 pub(crate) fn watch_accounts(detection: Detection) {
-    state().call_by(Instant::now() + detection.every);
+    call_by(Instant::now() + detection.every);
+}
+
+/// Has the timer call by that time. The timer may be the program's.
+fn call_by(when: Instant) {
+    let mut state = state();
+    let before = state.next;
+    if before.is_some_and(|next| next <= when) {
+        return;
+    }
+    state.next = Some(when);
+    let tick = state.tick.get_or_insert_with(|| Arc::new(Tick));
+    let whom: Weak<dyn Due> = Arc::downgrade(tick) as Weak<dyn Due>;
+    drop(state);
+    if !timer::at(when, whom) {
+        refused(when, before);
+    }
+}
+
+/// The timer will not call at that time. If no other call is to come, the next request that sleeps asks again.
+#[cold]
+fn refused(when: Instant, before: Option<Instant>) {
+    let mut state = state();
+    if state.next != Some(when) {
+        return;
+    }
+    state.next = before;
+    let watched = match before {
+        Some(_) => BTreeMap::new(),
+        None => mem::take(&mut state.watched),
+    };
+    drop(state);
+    for queue in watched.values().filter_map(Weak::upgrade) {
+        queue.unwatched();
+    }
 }
 
 /// What the timer calls.
@@ -182,8 +236,9 @@ struct Tick;
 
 impl Due for Tick {
     fn due(self: Arc<Self>, at: Instant) {
-        // Dropped after the mutex is free, whatever happens: who is the last to know a queue forgets it.
+        // Dropped after the mutexes are free, whatever happens: who is the last to know a queue forgets it.
         let queues: Vec<_>;
+        let mut remembered = remembered();
         let mut state = state();
         if state.next.is_none_or(|next| next > at) {
             // An earlier call has done its work.
@@ -191,17 +246,21 @@ impl Due for Tick {
         }
         state.next = None;
         queues = state.watched.values().filter_map(Weak::upgrade).collect();
-        // The call may be late: the next look is to come some time after this one.
-        let found = look(&mut state, &queues, Instant::now().max(at));
         drop(state);
-        // What follows is foreign code.
+        // The call may be late: the next look is to come some time after this one.
+        let found = look(&mut remembered, &queues, Instant::now().max(at));
+        drop(remembered);
+        // What follows may be foreign code.
+        found.next.into_iter().for_each(call_by);
         found.tell(&queues);
     }
 }
 
-/// What is to be told when the mutex is free.
+/// What is to be done when the mutex is free.
 #[derive(Default)]
 struct Found {
+    /// When to look again, if there is anything to look at.
+    next: Option<Instant>,
     reports: Vec<Report>,
     refusals: Vec<(Wait, Deadlock)>,
     holds: Vec<LongHold>,
@@ -235,43 +294,47 @@ fn queue_of(queues: &[Arc<dyn Watched>], key: Key) -> Option<(&Arc<dyn Watched>,
     }
 }
 
-fn look(state: &mut State, queues: &[Arc<dyn Watched>], now: Instant) -> Found {
+fn look(remembered: &mut Remembered, queues: &[Arc<dyn Watched>], now: Instant) -> Found {
     let mut seen = Seen::default();
     let mut every: Option<Duration> = None;
-    let mut remaining = BTreeMap::new();
     for queue in queues {
-        let watched = Arc::downgrade(queue);
+        let number = queue.number();
+        // Before the look: a request that has it watched again afterwards is not to be missed.
+        let watched = state().watched.remove(&number);
         if Arc::clone(queue).look(&mut seen) {
-            remaining.insert(queue.number(), watched);
+            if let Some(watched) = watched {
+                state().watched.entry(number).or_insert(watched);
+            }
             let period = queue.detection().every;
             every = Some(every.map_or(period, |every| every.min(period)));
         }
     }
-    state.watched = remaining;
-    if !state.accounts.is_empty() {
+    let accounts = state().accounts.all().to_vec();
+    if !accounts.is_empty() {
         every = every.or(super::by_environment().map(|detection| detection.every));
-        graph::join(&mut seen.waits, state.accounts.all());
+        graph::join(&mut seen.waits, &accounts);
     }
     let mut found = Found::default();
     let Some(every) = every else {
-        (state.before, state.idle, state.long) = Default::default();
-        state.told.clear();
+        (remembered.before, remembered.idle, remembered.long) = Default::default();
+        remembered.told.clear();
         return found;
     };
-    tell_idle(&mut state.idle, seen.idle, every, &mut found);
+    tell_idle(&mut remembered.idle, seen.idle, every, &mut found);
     let now_waiting: BTreeMap<Key, Wait> = seen
         .waits
         .into_iter()
         .map(|wait| (wait.key, wait))
         .collect();
     if observe::is_set() {
-        note_long(state, &now_waiting, every, now, &mut found);
+        note_long(remembered, &now_waiting, every, now, &mut found);
     }
-    state.told.retain(|ring| ring.lasts(&now_waiting));
+    remembered.told.retain(|ring| ring.lasts(&now_waiting));
     let is_new = |told: &[ToldRing], ring: &Ring<'_>| !told.iter().any(|told| told.is(ring));
     // [second-look]
-    let again =
-        |wait: &&Wait| state.before.get(&wait.key) == Some(wait) || !prim::intact!("second-look");
+    let again = |wait: &&Wait| {
+        remembered.before.get(&wait.key) == Some(wait) || !prim::intact!("second-look")
+    };
     for ring in graph::rings(now_waiting.values().filter(again)) {
         let refuses = |wait: &&Wait| {
             let queue = queue_of(queues, wait.key);
@@ -279,35 +342,35 @@ fn look(state: &mut State, queues: &[Arc<dyn Watched>], now: Instant) -> Found {
         };
         match ring.of_owners().into_iter().find(refuses) {
             Some(victim) => found.refusals.push((victim.clone(), ring.told())),
-            None if is_new(&state.told, &ring) => {
+            None if is_new(&remembered.told, &ring) => {
                 found.reports.push(Report::Deadlock(ring.told()));
-                state.told.push(ToldRing::new(&ring));
+                remembered.told.push(ToldRing::new(&ring));
             }
             None => {}
         }
     }
     for own in graph::for_own(now_waiting.values().filter(again)) {
-        if is_new(&state.told, &own) {
+        if is_new(&remembered.told, &own) {
             let steps = own.told().steps;
             found
                 .reports
                 .extend(steps.into_iter().map(Report::OwnRange));
-            state.told.push(ToldRing::new(&own));
+            remembered.told.push(ToldRing::new(&own));
         }
     }
     let mut suspects = graph::rings(now_waiting.values());
     suspects.extend(graph::for_own(now_waiting.values()));
-    let is_suspect = suspects.iter().any(|ring| is_new(&state.told, ring));
+    let is_suspect = suspects.iter().any(|ring| is_new(&remembered.told, ring));
     drop(suspects);
     let next = if is_suspect { every / SOON } else { every };
-    state.before = now_waiting;
-    state.call_by(now + next);
+    remembered.before = now_waiting;
+    found.next = Some(now + next);
     found
 }
 
 /// Notes since when waits last, and which holders were in the way of one for a period.
 fn note_long(
-    state: &mut State,
+    remembered: &mut Remembered,
     waiting: &BTreeMap<Key, Wait>,
     every: Duration,
     now: Instant,
@@ -315,8 +378,8 @@ fn note_long(
 ) {
     let mut noted = BTreeMap::new();
     for (&key, wait) in waiting {
-        let is_same = state.before.get(&key) == Some(wait);
-        let known = state.long.get(&key).filter(|_| is_same);
+        let is_same = remembered.before.get(&key) == Some(wait);
+        let known = remembered.long.get(&key).filter(|_| is_same);
         let mut since = known.copied().unwrap_or(Some(now));
         if let Some(first) = since
             && now.saturating_duration_since(first) >= every
@@ -339,7 +402,7 @@ fn note_long(
         }
         noted.insert(key, since);
     }
-    state.long = noted;
+    remembered.long = noted;
 }
 
 /// Tells of tasks that have not been polled for a period.
@@ -349,7 +412,7 @@ fn tell_idle(
     every: Duration,
     found: &mut Found,
 ) {
-    let (known, mut remaining) = (std::mem::take(told), BTreeMap::new());
+    let (known, mut remaining) = (mem::take(told), BTreeMap::new());
     for Idle { key, since, what } in idle {
         if known.get(&key) == Some(&since) {
             remaining.insert(key, since);
@@ -369,12 +432,12 @@ pub(super) fn describe(text: &mut dyn fmt::Write) -> fmt::Result {
     let state = state();
     let watched = state.watched.values();
     let queues: Vec<_> = watched.filter_map(Weak::upgrade).collect();
-    let accounts: Vec<Numbered> = state.accounts.all().to_vec();
+    let accounts: Vec<Account> = state.accounts.all().to_vec();
     drop(state);
     for queue in queues {
         queue.describe(text)?;
     }
-    for Numbered { account, .. } in accounts {
+    for account in accounts {
         report::describe(&account, text)?;
     }
     Ok(())

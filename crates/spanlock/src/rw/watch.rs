@@ -101,6 +101,8 @@ struct Request {
     lock: usize,
     mode: Mode,
     at: &'static Location<'static>,
+    /// Its number among those who look for deadlocks, once it has slept. It may be woken and sleep again.
+    number: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -250,8 +252,14 @@ pub(crate) fn asleep<R>(deadline: Option<Instant>, sleep: impl FnOnce() -> R) ->
 #[cold]
 fn publish() -> Option<Published> {
     let detection = deadlock::by_environment()?;
-    let request = RECORD.with(|record| record.request.get())?;
+    let (number, request) = RECORD.with(|record| {
+        let mut request = record.request.get()?;
+        let number = *request.number.get_or_insert_with(deadlock::new_number);
+        record.request.set(Some(request));
+        Some((number, request))
+    })?;
     let account = thread::with_record(|record| Account {
+        number,
         thread: record.thread(),
         waits: Some(request.wish()),
         holds: record.accounts(),
@@ -283,7 +291,12 @@ impl Asking {
                 record.forget(lock); // A hold in the list was leaked, and was another lock's.
             }
             let before = record.request.get();
-            let request = before.unwrap_or(Request { lock, mode, at });
+            let request = before.unwrap_or(Request {
+                lock,
+                mode,
+                at,
+                number: None,
+            });
             record.request.set(Some(request));
             Self { lock, before }
         })
@@ -318,7 +331,7 @@ fn would_wait_for(lock: usize, waits: impl Fn(Hold) -> bool) -> Option<(Request,
 
 #[cold]
 fn report_self_deadlock((request, hold): (Request, Hold), why: &str) -> ! {
-    let Request { lock, mode, at } = request;
+    let Request { lock, mode, at, .. } = request;
     let _uncancelled = prim::thread::Uncancelled::new(); // The panic is written to a file.
     panic!(
         "deadlock: a thread asks for the lock at {lock:#x} {mode}, at {at}, and holds it {} since {}{why}",

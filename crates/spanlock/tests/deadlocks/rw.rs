@@ -4,8 +4,13 @@
 use super::{Meeting, REPORT, lasting};
 use lock_api::RawRwLock;
 use spanlock::range::RangeLock;
+use spanlock::range::keys::{Builder, point};
 use spanlock::range::slots::RawSlots;
 use spanlock::rw::{PhaseFairQueue, PhaseFairTicket, ReadersFirst, RwLock};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
 
 type Lock<L> = lock_api::RwLock<L, u32>;
 
@@ -26,6 +31,72 @@ fn a_reader_and_a_writer() {
         let (_held, line) = (other.read(), line!());
         meet(line, line!() + 1);
         drop(one.write());
+    });
+    meeting.ring(file!());
+}
+
+/// Others wake the two again and again: each goes on with the wait that it had.
+#[test]
+fn beside_writes_that_give_up() {
+    let meeting = Meeting::of(2);
+    let (one, other) = (lasting(RwLock::new(1)), lasting(RwLock::new(2)));
+    meeting.party(move |meet| {
+        let (_held, line) = (one.write(), line!());
+        meet(line, line!() + 1);
+        drop(other.write());
+    });
+    meeting.party(move |meet| {
+        let (_held, line) = (other.write(), line!());
+        meet(line, line!() + 1);
+        drop(one.write());
+    });
+    let is_told = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for lock in [one, other] {
+            let is_told = &is_told;
+            scope.spawn(move || {
+                while !is_told.load(Relaxed) {
+                    drop(lock.try_write_for(Duration::from_millis(1)));
+                }
+            });
+        }
+        meeting.ring(file!());
+        is_told.store(true, Relaxed);
+    });
+}
+
+/// Looks write the keys of those who wait, and wait for a lock that is looked at, too.
+#[test]
+fn keys_that_are_written_under_a_lock() {
+    static NAMES: RwLock<()> = RwLock::new(());
+    fn as_text(key: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let _names = NAMES.read();
+        f.write_str(&String::from_utf8_lossy(key))
+    }
+
+    let meeting = Meeting::of(2);
+    let builder = Builder::<[u8]>::new().deadlocks(REPORT);
+    let table = lasting(builder.shown_by(as_text).build());
+    let held = table.write(point(b"c"));
+    let waiting = thread::spawn(|| drop(table.read(point(b"c"))));
+    while table.snapshot().waiters.is_empty() {
+        thread::yield_now();
+    }
+    let renamed = NAMES.write();
+    // For some looks.
+    thread::sleep(Duration::from_millis(100));
+    drop((renamed, held));
+    waiting.join().expect("it gets its range");
+
+    meeting.party(move |meet| {
+        let (_held, line) = (table.write(point(b"a")), line!());
+        meet(line, line!() + 1);
+        drop(table.write(point(b"b")));
+    });
+    meeting.party(move |meet| {
+        let (_held, line) = (table.write(point(b"b")), line!());
+        meet(line, line!() + 1);
+        drop(table.write(point(b"a")));
     });
     meeting.ring(file!());
 }

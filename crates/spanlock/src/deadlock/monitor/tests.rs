@@ -1,7 +1,7 @@
 //! What looks remember, and what they do with foreign code.
 
 use super::{
-    Found, Idle, Key, NotPolled, Report, Seen, State, Wait, Watched, forget, look, new_number,
+    Found, Idle, Key, NotPolled, Remembered, Report, Seen, Wait, Watched, forget, look, new_number,
     watch,
 };
 use crate::deadlock::{Answer, Deadlock, Detection, HeldRange, on_report};
@@ -39,6 +39,8 @@ impl Watched for Dropped {
         drop(lock);
         true
     }
+
+    fn unwatched(&self) {}
 
     fn refuse(self: Arc<Self>, _: u64, _: &Wait, _: &Deadlock) {}
 
@@ -137,6 +139,8 @@ impl Watched for Said {
         true
     }
 
+    fn unwatched(&self) {}
+
     fn refuse(self: Arc<Self>, _: u64, _: &Wait, _: &Deadlock) {}
 
     fn describe(&self, _: &mut dyn fmt::Write) -> fmt::Result {
@@ -146,14 +150,14 @@ impl Watched for Said {
 
 /// Somebody looks at a queue.
 struct Looks {
-    state: State,
+    remembered: Remembered,
     queue: Arc<Said>,
 }
 
 impl Looks {
     fn that(answer: Answer) -> Self {
         Self {
-            state: State::new(),
+            remembered: Remembered::new(0),
             queue: Arc::new(Said {
                 number: new_number(),
                 answer,
@@ -165,7 +169,7 @@ impl Looks {
 
     fn look(&mut self) -> Found {
         let queue = Arc::clone(&self.queue);
-        look(&mut self.state, &[queue], Instant::now())
+        look(&mut self.remembered, &[queue], Instant::now())
     }
 
     /// These owners wait, each with one request, for the next of the pair. Returns who is refused, or is the first of a

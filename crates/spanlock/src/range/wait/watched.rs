@@ -296,6 +296,7 @@ impl Waiter<'_> {
         let holds = self.record.accounts();
         let thread = self.record.thread();
         let account = Account {
+            number: deadlock::new_number(),
             thread,
             waits,
             holds,
@@ -379,6 +380,10 @@ impl deadlock::Watched for SharedQueue {
             queue.watching.listed = Alarm::none();
         }
         remains
+    }
+
+    fn unwatched(&self) {
+        self.queue.lock().watching.listed = Alarm::none();
     }
 
     fn refuse(self: Arc<Self>, request: u64, wait: &Wait, deadlock: &Deadlock) {
