@@ -10,7 +10,7 @@ mod pool;
 use pool::{Count, poll};
 use spanlock::deadlock::Deadlocks;
 use spanlock::observe::{self, AlreadyObserved, LongHold, Observer, Outcome, Waiting};
-use spanlock::range::keys::{Builder, ShownKeys, between, point};
+use spanlock::range::keys::{Builder, KeyRangeLock, ShownKeys, between, point};
 use spanlock::range::raw::Mode;
 use spanlock::range::slots::RawSlots;
 use spanlock::range::{Owner, RangeLock, Refusal};
@@ -142,6 +142,7 @@ fn waits_are_told_from_begin_to_end() {
     });
     keys_are_told(looks);
     a_panic_takes_no_range_along();
+    a_comparison_that_panics_ends_a_wait();
 }
 
 /// Of a lock over keys the observer is told the keys.
@@ -153,14 +154,21 @@ fn keys_are_told(looks: Deadlocks) {
     let held = table.write(between("a", "m"));
     thread::scope(|scope| {
         scope.spawn(|| drop(table.read(point("k"))));
-        common::until(|| NOTING.is_long.load(Relaxed));
+        // The monitor may come late with what it saw of the other lock, which has no keys.
+        common::until(|| {
+            NOTING
+                .long
+                .lock()
+                .unwrap()
+                .iter()
+                .any(|long| long.held.keys.is_some())
+        });
         drop(held);
     });
     let (wait, outcome) = told();
     assert_eq!(outcome, Outcome::Granted);
     assert_eq!(keys(wait.keys).as_deref(), Some(r#""k"..="k""#));
     let long = NOTING.long.lock().unwrap();
-    // The monitor may have come late with what it saw of the other lock, which has no keys.
     let held = long.iter().find_map(|long| keys(long.held.keys));
     assert_eq!(held.as_deref(), Some(r#""a".."m""#));
     // A task that is dropped.
@@ -197,4 +205,28 @@ fn a_panic_takes_no_range_along() {
     });
     assert_eq!(owner.asks_or_holds(), 0);
     common::assert_nothing_held(lock.raw());
+}
+
+/// Of a thread. A task's wait ends when its future is dropped.
+fn a_comparison_that_panics_ends_a_wait() {
+    static PANICS: AtomicBool = AtomicBool::new(false);
+    NOTING.told.lock().unwrap().clear();
+    let fragile = |one: &u32, other: &u32| {
+        let is_waiting = thread::current().name() == Some("waiting");
+        assert!(!is_waiting || !PANICS.load(Relaxed), "it cannot compare");
+        one.cmp(other)
+    };
+    let table = &KeyRangeLock::<u32, _>::ordered_by(fragile);
+    let (held, _beside) = (table.write(0..10), table.write(20..30));
+    thread::scope(|scope| {
+        let waiting = thread::Builder::new().name("waiting".to_owned());
+        let waiting = waiting.spawn_scoped(scope, || drop(table.read(5..6)));
+        let waiting = waiting.expect("it starts");
+        common::until(|| table.snapshot().waiters.len() == 1);
+        PANICS.store(true, Relaxed);
+        drop(held);
+        waiting.join().expect_err("it panics");
+    });
+    let (_, outcome) = told();
+    assert_eq!(outcome, Outcome::Refused);
 }

@@ -67,7 +67,8 @@ pub struct Waiting {
 pub enum Outcome {
     /// It holds its range.
     Granted,
-    /// It was refused: out of time, cancelled, or for another [reason](crate::range::Refusal).
+    /// It was refused: out of time, cancelled, or for another [reason](crate::range::Refusal). Or a comparison of keys
+    /// has panicked in it.
     Refused,
     /// Its future was dropped.
     Dropped,
