@@ -33,6 +33,7 @@ use crate::range::span::Span;
 use crate::range::thread::{self, ThreadRecord};
 use prim::atomic::Ordering;
 use prim::clock;
+use std::mem;
 use std::panic::Location;
 
 impl RawSlots {
@@ -462,10 +463,35 @@ impl RawSlots {
         let settled = match entered {
             // [annex-look]
             Ok(whole) if board.annex_is_empty() => Ok(whole),
-            Ok(whole) => board.look_in_annex(record, request).map(|()| whole),
+            Ok(whole) => {
+                let look = || board.look_in_annex(record, request);
+                self.look_for(board, slot, look).map(|()| whole)
+            }
             Err(met) => Err(Blocker::Slot(met)),
         };
         settled.inspect_err(|_| self.withdraw(board, slot))
+    }
+
+    /// Looks for what is in the way of a request that is announced in that slot. Where the thread is in a walk already,
+    /// in a comparison of keys that asks for this range, the look panics, and the announcement ends.
+    #[cold] // The annex is in use, or the list that the lock came from.
+    pub(super) fn look_for<R>(&self, board: &Board, slot: &Slot, look: impl FnOnce() -> R) -> R {
+        struct Announced<'a>(&'a RawSlots, &'a Board, &'a Slot);
+
+        impl Drop for Announced<'_> {
+            fn drop(&mut self) {
+                let &mut Self(lock, board, slot) = self;
+                lock.withdraw(board, slot);
+                if !slot.is_home() {
+                    board.give_back(slot);
+                }
+            }
+        }
+
+        let announced = Announced(self, board, slot);
+        let looked = look();
+        mem::forget(announced);
+        looked
     }
 
     /// Ends the announcement of a request that was not granted.

@@ -54,7 +54,7 @@ impl Board {
 
     /// Makes sure that nothing in the annex is in the way of a request that is announced in a slot. Takes what is gone
     /// at its beginning out of it: so it is empty soon after the last release.
-    #[cold] // A thread holds many ranges.
+    #[cold] // Somebody holds many ranges, or has converted one.
     pub(super) fn look_in_annex<'a>(
         &self,
         record: &'static ThreadRecord,
@@ -236,11 +236,55 @@ impl RawSlots {
 
 #[cfg(test)]
 mod tests {
-    use super::{Attempt, Blocker, RawSlots, Request};
+    use super::{Attempt, Blocker, RawSlots, Request, Token};
     use crate::range::raw::{Ask, Mode, RawRangeMutex, Wait};
     use crate::range::span::Span;
     use crate::range::thread;
-    use std::panic::Location;
+    use std::ops::Range;
+    use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+
+    fn asked_for(range: Range<u64>) -> Ask<'static, Token> {
+        Ask::new(Span::of(range).expect("it has positions"), Wait::Forever)
+    }
+
+    /// As in a comparison of keys, which must not ask for ranges. It panics, and the lock is as it was.
+    #[test]
+    fn a_request_in_the_midst_of_a_walk_leaves_nothing() {
+        let lock = RawSlots::new();
+        lock.move_to_slots();
+        let far = thread::with_record(|record| {
+            let board = lock.board().expect("it has moved");
+            let request = Request::new(asked_for(50..51).span, Mode::Exclusive, record.thread());
+            let at = Location::caller();
+            match lock.try_in_annex(board, record, request, at, Wait::Forever, None) {
+                Attempt::Granted(token) => token,
+                _ => panic!("nobody is there"),
+            }
+        });
+        // In the first round the thread has no slot yet, in the last one it holds its home slot.
+        let mut held = vec![far];
+        for round in 0..3 {
+            // Another range each time: one that was held before is taken again without a look.
+            let range = round..round + 1;
+            let nested = catch_unwind(AssertUnwindSafe(|| {
+                thread::with_record(|record| {
+                    let _walk = record.pin();
+                    lock.lock_exclusive(asked_for(range.clone()))
+                })
+            }));
+            assert!(nested.is_err(), "walks do not nest");
+            let again = lock.lock_exclusive(asked_for(range)).expect("it is free");
+            // SAFETY: the lock has granted it.
+            unsafe { lock.unlock(again) };
+            if round == 1 {
+                held.push(lock.lock_exclusive(asked_for(20..21)).expect("it is free"));
+            }
+        }
+        for token in held {
+            // SAFETY: the lock has granted it.
+            unsafe { lock.unlock(token) };
+        }
+    }
 
     /// A request that was decided, and then withdrew, would turn tries away from a range that is free.
     #[test]

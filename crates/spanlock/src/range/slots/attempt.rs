@@ -265,9 +265,12 @@ impl<'a> SlotAcquisition<'a> {
             }
         };
         let entered = match entered {
-            Ok(_) => board
-                .look_in_residue(self.record, &self.request, None)
-                .inspect_err(|_| self.lock.leave(board, slot)),
+            Ok(_) if board.residue_is_empty() => Ok(()),
+            Ok(_) => {
+                let look = || board.look_in_residue(self.record, &self.request, None);
+                let looked = self.lock.look_for(board, slot, look);
+                looked.inspect_err(|_| self.lock.leave(board, slot))
+            }
             Err(met) => Err(met),
         };
         match entered {

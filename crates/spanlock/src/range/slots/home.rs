@@ -222,6 +222,12 @@ impl Board {
 }
 
 impl Slot {
+    /// Whether the running thread, which has announced something here, has it as its home slot.
+    pub(super) fn is_home(&self) -> bool {
+        let home = self.owner.home.get();
+        !self.is_borrowed() && (home.is_null() || ptr::eq(home, self))
+    }
+
     /// Takes the slot for one acquisition, if it is one of those that are lent, and is free.
     #[inline]
     fn borrow(&self) -> bool {

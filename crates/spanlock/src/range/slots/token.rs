@@ -81,7 +81,7 @@ impl Token {
     /// The slot that it is the address of.
     ///
     /// # Safety
-    /// It is neither listed nor annexed, and the lock of the token is alive for `'a`.
+    /// It is neither the list's nor the annex's, and the lock of the token is alive for `'a`.
     #[inline]
     pub(super) unsafe fn slot<'a>(&self) -> &'a Slot {
         let slot = self.0.as_ptr().map_addr(|address| address & !Self::MARKS);

@@ -67,7 +67,7 @@ fn a_writer_s_grant_is_shared_for_once(world: &Arc<World<RawSlots>>) {
 
 /// A reader asks for a grant of everything beside a writer, and reads what that one writes.
 fn a_grant_of_everything_beside_a_writer(world: &Arc<World<RawSlots>>) {
-    world.read(0..1).done();
+    twice(world, Mode::Shared, 0..1);
     let other = world.start([write(5..6)]);
     world.read(2..3).done();
     world.read(5..6).done();

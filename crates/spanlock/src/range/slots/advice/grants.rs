@@ -140,6 +140,7 @@ impl Grants {
 
     /// The request was granted, but not all of the grant of everything that it asked for.
     pub(in super::super) fn was_refused(&self) {
+        self.keeps.store(false, Relaxed);
         Self::double(&self.long_run);
     }
 }
