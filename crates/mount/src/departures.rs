@@ -151,10 +151,11 @@ mod tests {
             let leaving = departures.nameless();
             let writer = scope.spawn(|| {
                 departures.with_room(|| {
-                    tries.fetch_add(1, Ordering::SeqCst);
+                    // Before it is counted: the first try finds nothing free.
+                    let free = free.load(Ordering::SeqCst);
                     // It stays recent, however slow this machine is.
                     departures.closed();
-                    let free = free.load(Ordering::SeqCst);
+                    tries.fetch_add(1, Ordering::SeqCst);
                     free.then_some(()).ok_or(Errno::ENOSPC)
                 })
             });

@@ -14,17 +14,22 @@ use lock_api::{
 use spanlock::rw::{FutexRwLock, ReadersFirst, WritersFirst};
 use spanlock_testkit::exact::Exact;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 #[global_allocator]
 static HEAP: Exact = Exact;
 
+/// Until it is dropped, no other test runs.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Runs a scenario alone. Should it hang, aborts. Nothing is held afterwards.
 fn run<L: RawRwLock + Sync>(raw: L, scenario: impl FnOnce(&RwLock<L, u32>)) {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     common::rw::run(raw, scenario);
 }
 
@@ -208,6 +213,7 @@ fn an_upgradable_reader_does_not_ask_again<L: RawRwLockUpgrade>(lock: &RwLock<L,
 /// preference that is no deadlock.
 #[test]
 fn a_writer_that_is_overtaken_is_not_waited_for() {
+    let _alone = alone();
     let lock = RwLock::<FutexRwLock<ReadersFirst>, u32>::new(0);
     thread::scope(|scope| {
         let upgradable = lock.upgradable_read();
@@ -227,6 +233,7 @@ fn a_writer_that_is_overtaken_is_not_waited_for() {
 /// What was leaked of a lock is not held of the next one in the same place.
 #[test]
 fn a_leaked_guard_of_an_earlier_lock_in_the_place() {
+    let _alone = alone();
     let mut lock = RwLock::<FutexRwLock<WritersFirst>, u32>::new(0);
     std::mem::forget(lock.read());
     lock = RwLock::new(1);
@@ -238,6 +245,7 @@ fn a_leaked_guard_of_an_earlier_lock_in_the_place() {
 /// Writers that give up all the time, beside a thread that reads again and again what it reads.
 #[test]
 fn writers_that_give_up_are_not_waited_for() {
+    let _alone = alone();
     let lock = RwLock::<FutexRwLock<WritersFirst>, u32>::new(0);
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {

