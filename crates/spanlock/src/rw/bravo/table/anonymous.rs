@@ -180,9 +180,16 @@ impl Slot {
 pub unsafe fn forget_all_but(kept: &[Publication]) {
     for slot in rows::slots() {
         if !kept.iter().any(|publication| ptr::eq(publication.0, slot)) {
-            slot.lock.store(0, Ordering::Relaxed);
+            forget(slot);
         }
     }
+}
+
+/// Nobody reads by it, or waits for who does: the threads of the parent are not here.
+fn forget(slot: &Slot) {
+    slot.lock.store(0, Ordering::Relaxed);
+    slot.awaited.store(0, Ordering::Relaxed);
+    slot.clearing.store(0, Ordering::Relaxed);
 }
 
 /// Retracts all publications but those in one row: for a forked child, whose one thread publishes there.
@@ -195,11 +202,7 @@ pub unsafe fn forget_all_but(kept: &[Publication]) {
 pub unsafe fn forget_all_but_at(kept: ReaderRow) {
     for row in rows::rows() {
         if !ptr::eq(row, kept.row()) {
-            for slot in &row.slots {
-                slot.lock.store(0, Ordering::Relaxed);
-                slot.awaited.store(0, Ordering::Relaxed);
-                slot.clearing.store(0, Ordering::Relaxed);
-            }
+            row.slots.iter().for_each(forget);
         }
     }
 }
