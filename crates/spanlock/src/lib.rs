@@ -4,9 +4,9 @@
 //!
 //! | lock | use when | avoid when |
 //! |---|---|---|
-//! | [`RangeLock`] | readers and writers of ranges | every request is for everything; hundreds of wide ranges are held at a time |
+//! | [`RangeLock`] | readers and writers of ranges | every request is for everything |
 //! | [`RangeMutex`] | only writers | there are readers |
-//! | [`RangeLocked<T>`](range::RangeLocked) | the resource is a slice: `RangeLocked::from` a `Vec`, a box or an array | ranges must be locked several at a time |
+//! | [`RangeLocked<T>`](range::RangeLocked) | the resource is a slice: `RangeLocked::from` a `Vec`, a box or an array | several ranges are read at a time, or as many as only the running program knows |
 //! | [`KeyRangeLock<K>`](range::keys::KeyRangeLock) | ranges of keys, in their order or [one of your own](range::keys::KeyRangeLock::ordered_by): byte strings, names | keys are integers of up to 64 bits, addresses or times: then [`positions`](range::positions()) |
 //! | `RangeLock<`[`ListRw`]`>`, `RangeMutex<`[`ListEx`]`>` | memory is scarce, or threads come and go by the thousand | many threads use it and rarely conflict |
 //! | `RangeLock<`[`SkipRw`]`>`, `RangeMutex<`[`SkipEx`]`>` | dozens of ranges or more are held at a time | few ranges are held |
