@@ -153,7 +153,7 @@ mod tests {
                 departures.with_room(|| {
                     // Before it is counted: the first try finds nothing free.
                     let free = free.load(Ordering::SeqCst);
-                    // It stays recent, however slow this machine is.
+                    // It stays recent for a while.
                     departures.closed();
                     tries.fetch_add(1, Ordering::SeqCst);
                     free.then_some(()).ok_or(Errno::ENOSPC)

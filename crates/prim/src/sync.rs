@@ -8,8 +8,8 @@ pub use std::sync::Arc;
 /// must not block.
 pub use std::sync::OnceLock;
 
-/// A number by which threads wait longer or shorter, and of which nothing else depends. It is the processor's on every
-/// platform: models need not try its values, and simulated threads read it at no cost.
+/// A number by which threads wait longer or shorter, and of which nothing else depends. Models need
+/// not try its values, and simulated threads read it at no cost.
 pub use crate::atomic::AtomicU64 as Hint;
 
 /// The other end of an [`Arc`], which does not keep the value.

@@ -1,13 +1,15 @@
 //! A timer of the program's: turns and limits of tasks end by it, also if it is early or panics, and the library starts
 //! no thread. A process has one timer, so this is one test.
 
+use spanlock::deadlock::Deadlocks;
 use spanlock::range::RangeLock;
+use spanlock::range::slots::RawSlots;
 use spanlock::timer::{self, AlreadyInstalled, Call, CallAt};
 use spanlock_testkit::exact::Exact;
 use spanlock_testkit::watchdog::{HANG, watched};
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
@@ -20,12 +22,18 @@ static HEAP: Exact = Exact;
 /// Whether the timer panics instead.
 static PANICS: AtomicBool = AtomicBool::new(false);
 
+/// How often it has panicked.
+static REFUSALS: AtomicUsize = AtomicUsize::new(0);
+
 /// Gives each call to the test.
 struct Noting(Mutex<Sender<(Instant, Call)>>);
 
 impl CallAt for Noting {
     fn call_at(&self, when: Instant, call: Call) {
-        assert!(!PANICS.load(Ordering::SeqCst), "the executor is gone");
+        if PANICS.load(Ordering::SeqCst) {
+            REFUSALS.fetch_add(1, Ordering::SeqCst);
+            panic!("the executor is gone");
+        }
         let sender = self.0.lock().expect("no panic under it");
         sender.send((when, call)).expect("the test receives");
     }
@@ -54,6 +62,7 @@ fn turns_and_limits_end_by_it() {
     a_call_that_is_early_comes_again(&calls);
     PANICS.store(true, Ordering::SeqCst);
     makes_way(|| {});
+    a_look_that_is_refused_is_asked_for_again(&calls);
     #[cfg(target_os = "linux")]
     assert!(!threads().contains(&"spanlock-timer".to_owned()));
 }
@@ -101,6 +110,34 @@ fn a_call_that_is_early_comes_again(calls: &Calls) {
         call.make();
     }
     drop(held);
+}
+
+/// By a request that sleeps there afterwards.
+fn a_look_that_is_refused_is_asked_for_again(calls: &Calls) {
+    let looks = Deadlocks::report().every(Duration::from_millis(1));
+    let lock = &RangeLock::from_raw(RawSlots::builder().deadlocks(looks).build());
+    let held = lock.write(0..10);
+    let before = REFUSALS.load(Ordering::SeqCst);
+    // Those that are left over.
+    calls.try_iter().for_each(drop);
+    let reads = || {
+        thread::scope(|scope| {
+            scope.spawn(|| drop(lock.read(0..1)));
+            while REFUSALS.load(Ordering::SeqCst) == before {
+                thread::yield_now();
+            }
+            PANICS.store(false, Ordering::SeqCst);
+            // The first may not have come to know it yet.
+            let call = loop {
+                scope.spawn(|| drop(lock.read(1..2)));
+                if let Ok(call) = calls.recv_timeout(Duration::from_millis(5)) {
+                    break call;
+                }
+            };
+            drop((held, call));
+        });
+    };
+    watched(HANG, || (), |()| lock.snapshot().to_string(), reads);
 }
 
 /// The names of this process's threads.

@@ -56,7 +56,7 @@ impl Wish {
 /// What a thread says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Account {
-    /// The number of its request, which no other has.
+    /// The number of its request, which no other has, unless that stands in a queue and has a number there.
     pub(crate) number: u64,
     pub(crate) thread: u32,
     /// What it waits for, if that is in such a lock.

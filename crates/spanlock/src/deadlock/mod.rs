@@ -67,7 +67,7 @@ pub(crate) use account::{Account, LockKey, Published, Wish, publish, with_whole}
 pub(crate) use graph::{Key, Wait};
 #[cfg(feature = "rw")]
 pub(crate) use monitor::watch_accounts;
-pub(crate) use monitor::{Idle, Seen, Watched, forget, new_number, watch};
+pub(crate) use monitor::{Idle, Seen, Watched, forget, is_refused, new_number, watch};
 
 use prim::clock::Duration;
 use prim::sync::OnceLock;

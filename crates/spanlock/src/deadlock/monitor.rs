@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   a request sleeps in a lock that detects:  the queue is watched, and the timer is asked to call
-//!   the timer calls:    look at all watched queues and accounts, each under its own mutex and no other of ours
+//!   the timer calls:    look at all watched queues and accounts, each under its own mutex
 //!     a ring?                 look again soon
 //!     the same waits again?   refuse one of them, or tell it, unless it is told already
 //!     no request in a queue?  it is not watched any more
@@ -14,20 +14,20 @@
 //! has waited from the one look to the other, as numbers of requests and of queues are not used again. Then all of them
 //! waited at the moment between the looks, and nobody who waits releases anything [second-look].
 //!
-//! A look calls foreign code, which compares and writes keys, and that may sleep in a lock that detects. So whoever
-//! sleeps needs another mutex than the one that a look holds.
+//! A look calls foreign code, which writes keys. It must not wait. If it sleeps in a lock that detects all the same,
+//! looks go on: whoever sleeps needs another mutex than the one that the look holds.
 //!
 //! What is remembered from look to look is about waits, and not about requests: a request that waits for another holder
-//! may be part of another ring. It is forgotten when one of these waits is another or over. A refusal is not
-//! remembered: its request is woken, so that its ring is gone at the next look; a request that was awake just then is
-//! refused later.
+//! may be part of another ring. It is forgotten when one of these waits is another or over at two looks. A refusal is
+//! not remembered: its request is woken, so that its ring is gone at the next look; a request that was awake just then
+//! is refused later.
 
 use super::account::{Account, Accounts};
 use super::graph::{self, Key, Ring, ToldRing, Wait};
 use super::report::{self, Deadlock, NotPolled, Report};
 use super::{Answer, Detection};
 use crate::observe::{self, LongHold};
-use prim::atomic::{AtomicU64, Ordering};
+use prim::atomic::{AtomicBool, AtomicU64, Ordering};
 use prim::clock::{Duration, Instant};
 use prim::contain;
 use prim::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -45,11 +45,9 @@ pub(crate) trait Watched: Send + Sync {
     /// How it is to be looked at.
     fn detection(&self) -> Detection;
 
-    /// Adds its requests to what is seen. `false`: it has none. Then it is not watched any more.
+    /// Adds its requests to what is seen. `false`: it has none. Then it has [forgotten](forget) itself, before another
+    /// request could have it watched again.
     fn look(self: Arc<Self>, seen: &mut Seen) -> bool;
-
-    /// It is not watched any more, though it may have requests: the next that sleeps there has it watched.
-    fn unwatched(&self);
 
     /// Refuses a request of its own, which is one of a deadlock, if it still waits like that.
     fn refuse(self: Arc<Self>, request: u64, wait: &Wait, deadlock: &Deadlock);
@@ -144,6 +142,10 @@ prim::global! {
 }
 
 prim::global! {
+    static REFUSED: AtomicBool = AtomicBool::new(false);
+}
+
+prim::global! {
     static NUMBERS: AtomicU64 = AtomicU64::new(0);
 }
 
@@ -197,37 +199,36 @@ pub(crate) fn watch_accounts(detection: Detection) {
     call_by(Instant::now() + detection.every);
 }
 
+/// Whether requests that sleep in watched queues have to ask for a call, too: the timer has refused one.
+pub(crate) fn is_refused() -> bool {
+    // Relaxed: the next request that sleeps there sees it.
+    REFUSED.load(Ordering::Relaxed)
+}
+
 /// Has the timer call by that time. The timer may be the program's.
 fn call_by(when: Instant) {
     let mut state = state();
-    let before = state.next;
-    if before.is_some_and(|next| next <= when) {
+    let later = state.next;
+    if later.is_some_and(|next| next <= when) {
         return;
     }
     state.next = Some(when);
     let tick = state.tick.get_or_insert_with(|| Arc::new(Tick));
     let whom: Weak<dyn Due> = Arc::downgrade(tick) as Weak<dyn Due>;
     drop(state);
-    if !timer::at(when, whom) {
-        refused(when, before);
+    if timer::at(when, whom) {
+        return REFUSED.store(false, Ordering::Relaxed);
     }
-}
-
-/// The timer will not call at that time. If no other call is to come, the next request that sleeps asks again.
-#[cold]
-fn refused(when: Instant, before: Option<Instant>) {
-    let mut state = state();
+    let mut state = self::state();
     if state.next != Some(when) {
         return;
     }
-    state.next = before;
-    let watched = match before {
-        Some(_) => BTreeMap::new(),
-        None => mem::take(&mut state.watched),
-    };
+    state.next = None;
     drop(state);
-    for queue in watched.values().filter_map(Weak::upgrade) {
-        queue.unwatched();
+    match later {
+        // Who asked for that call before may have been refused, too.
+        Some(later) => call_by(later),
+        None => REFUSED.store(true, Ordering::Relaxed),
     }
 }
 
@@ -245,6 +246,7 @@ impl Due for Tick {
             return;
         }
         state.next = None;
+        state.watched.retain(|_, queue| queue.strong_count() > 0);
         queues = state.watched.values().filter_map(Weak::upgrade).collect();
         drop(state);
         // The call may be late: the next look is to come some time after this one.
@@ -298,13 +300,7 @@ fn look(remembered: &mut Remembered, queues: &[Arc<dyn Watched>], now: Instant) 
     let mut seen = Seen::default();
     let mut every: Option<Duration> = None;
     for queue in queues {
-        let number = queue.number();
-        // Before the look: a request that has it watched again afterwards is not to be missed.
-        let watched = state().watched.remove(&number);
         if Arc::clone(queue).look(&mut seen) {
-            if let Some(watched) = watched {
-                state().watched.entry(number).or_insert(watched);
-            }
             let period = queue.detection().every;
             every = Some(every.map_or(period, |every| every.min(period)));
         }
@@ -329,7 +325,9 @@ fn look(remembered: &mut Remembered, queues: &[Arc<dyn Watched>], now: Instant) 
     if observe::is_set() {
         note_long(remembered, &now_waiting, every, now, &mut found);
     }
-    remembered.told.retain(|ring| ring.lasts(&now_waiting));
+    // Others may have woken one of them just now, and it goes back to sleep.
+    let lasts = |ring: &ToldRing| ring.lasts(&now_waiting) || ring.lasts(&remembered.before);
+    remembered.told.retain(lasts);
     let is_new = |told: &[ToldRing], ring: &Ring<'_>| !told.iter().any(|told| told.is(ring));
     // [second-look]
     let again = |wait: &&Wait| {

@@ -9,8 +9,9 @@
 //!                                             release the mutex, and wake the sleeper
 //! ```
 //!
-//! A late wake-up may find a thread that has gone on, and even sleeps for another reason. That thread checks once too
-//! often and sleeps again. The word is still there, because parkers live as long as the program.
+//! A late wake-up may find a thread that has gone on, and even sleeps for another reason; and so may a signal of a lock
+//! that gives signals without a mutex. That thread checks once too often and sleeps again. The word is still there,
+//! because parkers live as long as the program.
 
 use super::Wakers;
 use prim::atomic::{AtomicU32, Ordering};
@@ -33,7 +34,7 @@ impl Default for Parker {
     }
 }
 
-/// The number of signals that a thread had before it made itself findable.
+/// The number of signals that a thread had when it took the ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticket(u32);
 
@@ -77,7 +78,7 @@ impl Parker {
     }
 
     fn signal(&self) {
-        // Release: pairs with the Acquire in `is_signalled`.
+        // Release: pairs with the Acquire in `is_signalled` and in `ticket`.
         self.signals.fetch_add(1, Ordering::Release);
     }
 

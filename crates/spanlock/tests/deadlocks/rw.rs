@@ -65,7 +65,7 @@ fn beside_writes_that_give_up() {
     });
 }
 
-/// Looks write the keys of those who wait, and wait for a lock that is looked at, too.
+/// Keys must not be written so: then looks wait, too, and those who read the lock wait for no look.
 #[test]
 fn keys_that_are_written_under_a_lock() {
     static NAMES: RwLock<()> = RwLock::new(());

@@ -40,8 +40,6 @@ impl Watched for Dropped {
         true
     }
 
-    fn unwatched(&self) {}
-
     fn refuse(self: Arc<Self>, _: u64, _: &Wait, _: &Deadlock) {}
 
     fn describe(&self, _: &mut dyn fmt::Write) -> fmt::Result {
@@ -138,8 +136,6 @@ impl Watched for Said {
         }));
         true
     }
-
-    fn unwatched(&self) {}
 
     fn refuse(self: Arc<Self>, _: u64, _: &Wait, _: &Deadlock) {}
 

@@ -465,7 +465,7 @@ impl RawSlots {
             Ok(whole) if board.annex_is_empty() => Ok(whole),
             Ok(whole) => {
                 let look = || board.look_in_annex(record, request);
-                self.look_for(board, slot, look).map(|()| whole)
+                self.look_while_announced(board, slot, look).map(|()| whole)
             }
             Err(met) => Err(Blocker::Slot(met)),
         };
@@ -475,7 +475,12 @@ impl RawSlots {
     /// Looks for what is in the way of a request that is announced in that slot. Where the thread is in a walk already,
     /// in a comparison of keys that asks for this range, the look panics, and the announcement ends.
     #[cold] // The annex is in use, or the list that the lock came from.
-    pub(super) fn look_for<R>(&self, board: &Board, slot: &Slot, look: impl FnOnce() -> R) -> R {
+    pub(super) fn look_while_announced<R>(
+        &self,
+        board: &Board,
+        slot: &Slot,
+        look: impl FnOnce() -> R,
+    ) -> R {
         struct Announced<'a>(&'a RawSlots, &'a Board, &'a Slot);
 
         impl Drop for Announced<'_> {

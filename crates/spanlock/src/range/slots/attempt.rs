@@ -268,7 +268,7 @@ impl<'a> SlotAcquisition<'a> {
             Ok(_) if board.residue_is_empty() => Ok(()),
             Ok(_) => {
                 let look = || board.look_in_residue(self.record, &self.request, None);
-                let looked = self.lock.look_for(board, slot, look);
+                let looked = self.lock.look_while_announced(board, slot, look);
                 looked.inspect_err(|_| self.lock.leave(board, slot))
             }
             Err(met) => Err(met),

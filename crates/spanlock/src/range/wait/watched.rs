@@ -154,8 +154,11 @@ impl Queue {
     pub(super) fn is_to_be_watched(&mut self, lock: usize) -> Option<Detection> {
         self.watching.lock = lock;
         let detection = self.watching.detection?;
-        let is_new = !self.places.is_empty() && self.watching.listed.set(Instant::now());
-        is_new.then_some(detection)
+        if self.places.is_empty() {
+            return None;
+        }
+        let is_new = self.watching.listed.set(Instant::now());
+        (is_new || deadlock::is_refused()).then_some(detection)
     }
 
     /// Whether those who look may know it.
@@ -296,7 +299,7 @@ impl Waiter<'_> {
         let holds = self.record.accounts();
         let thread = self.record.thread();
         let account = Account {
-            number: deadlock::new_number(),
+            number: 0,
             thread,
             waits,
             holds,
@@ -378,12 +381,9 @@ impl deadlock::Watched for SharedQueue {
         let remains = !queue.places.is_empty();
         if !remains {
             queue.watching.listed = Alarm::none();
+            deadlock::forget(self.number);
         }
         remains
-    }
-
-    fn unwatched(&self) {
-        self.queue.lock().watching.listed = Alarm::none();
     }
 
     fn refuse(self: Arc<Self>, request: u64, wait: &Wait, deadlock: &Deadlock) {

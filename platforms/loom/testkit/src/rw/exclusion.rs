@@ -56,8 +56,8 @@ pub fn readers_are_inside_together<L: Lock>(world: &Arc<World<L>>) {
     mine.done();
 }
 
-/// A reader beside one that comes and goes: the lock is held all the time. Loom orders the first load of a thread before
-/// all that is stored later, so there are two looks.
+/// A reader beside one that comes and goes: the lock is held all the time. There are two looks, as a loom thread loads
+/// nothing new at first.
 pub fn a_reader_is_seen_beside_another<L: Lock>(world: &Arc<World<L>>) {
     let mine = world.read();
     let looks = world.spawn(|world| {
