@@ -8,8 +8,8 @@ use crate::owner_handle::{Held, OwnerHandle, Tables};
 use crate::tables::Table;
 use crate::time;
 use libc::{ECANCELED, EDEADLK, EINVAL, ENOLCK, c_int};
-use spanlock::range::raw::{Mode, RawOwned, Wait};
-use spanlock::range::{By, Owner, Place, Refusal};
+use spanlock::range::raw::{Mode, Wait};
+use spanlock::range::{By, Owner, Place, Refusal, SharedPlace};
 use std::ops::RangeBounds;
 
 /// A lock of which owners hold ranges.
@@ -22,7 +22,7 @@ pub(crate) trait Ranged: Handle + 'static {
 
     /// Where what is held finds the lock. `'static` stands for the life of the lock, which lives as long as some of it
     /// is held.
-    type Place: Place<Key = Self::Key, Piece = Self::Piece, Raw: RawOwned> + Copy;
+    type Place: SharedPlace + Place<Key = Self::Key, Piece = Self::Piece> + Copy;
 
     /// A range, as a program passes it.
     type Given: Copy;

@@ -36,8 +36,8 @@ pub fn at(when: Instant, whom: Weak<dyn Due>) -> bool {
 pub trait CallAt: Send + Sync {
     /// Has `call` [made](Call::make) at that time or a little later, by any thread.
     ///
-    /// It must not block, nor make the call itself. A thread or a task may be in the middle of a request. So a panic
-    /// does not come out of it either: it counts as if there were no timer.
+    /// It must not block, use a range lock, nor make the call itself. A thread or a task may be in the middle of a
+    /// request. So a panic does not come out of it either: it counts as if there were no timer.
     fn call_at(&self, when: Instant, call: Call);
 }
 

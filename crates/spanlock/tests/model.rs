@@ -322,6 +322,9 @@ fn several_ranges_are_lent_at_once() {
     assert!(locked.try_write_many([0..0, 1..2]).is_none());
     drop(lent);
     assert_eq!(locked.read(..)[..], [0, 4, 7, 7, 1, 5]);
+    let lent = locked.write_many([1..4, 2..2, 4..4]);
+    assert_eq!(lent.slices(), [&[4, 7, 7][..], &[], &[]]);
+    drop(lent);
     let message = common::panic_message(|| drop(locked.write_many([0..3, 2..4])));
     assert!(
         message.contains("0..3") && message.contains("2..4"),

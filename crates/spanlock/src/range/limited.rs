@@ -27,7 +27,8 @@ use std::task::{Poll, Waker};
 /// ```
 ///
 /// What threads hold does not count: a thread has few ranges, and its request without a limit of time is never refused.
-/// Owned guards count as an owner's, so use their tries: those that wait for ever panic when the lock is full.
+/// Owned guards count as an owner's, and so does what tasks hold. Use their tries, or name an owner: the forms without
+/// either that wait for ever (`write_owned`, `write_async`) panic when the lock is full.
 ///
 /// # Cost
 /// Two more atomic operations for each range of an owner, on a counter that all owners share. The lock inside behaves
@@ -56,6 +57,15 @@ impl<L> Limited<L> {
         &self.raw
     }
 
+    /// How many ranges there may be with that request. What an owner has already is never refused, also if it is held in
+    /// more pieces.
+    fn most<T>(&self, ask: &AskBy<'_, T>) -> usize {
+        match ask.replaced() {
+            Replaced::Nothing => self.limit,
+            _ => usize::MAX,
+        }
+    }
+
     /// How many ranges owners hold or wait for. Pieces count.
     #[must_use]
     pub fn held_or_awaited(&self) -> usize {
@@ -68,10 +78,12 @@ impl<L> Limited<L> {
 struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {
-    /// Counts one more range, and returns how many there were.
-    fn one_more(count: &'a AtomicUsize) -> (Self, usize) {
-        let before = count.fetch_add(1, Ordering::Relaxed);
-        (Self(count), before)
+    /// Counts one more range, if there are fewer than `most`.
+    fn one_more(count: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let one_more = |before| (before < most).then(|| before + 1);
+        // In one step: a request that is refused refuses no other.
+        let counted = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+        counted.is_ok().then(|| Self(count))
     }
 }
 
@@ -127,11 +139,8 @@ unsafe impl<L: RawRangeLock> RawRangeLock for Limited<L> {
 // SAFETY: every method forwards to the inner lock, which keeps the promise.
 unsafe impl<L: RawOwnedMutex> RawOwnedMutex for Limited<L> {
     fn lock_by(&self, ask: AskBy<'_, L::Token>) -> Result<L::Token, Refusal> {
-        let (counted, before) = Counted::one_more(&self.count);
-        // What an owner has already is never refused, also if it is held in more pieces.
-        if before >= self.limit && matches!(ask.replaced(), Replaced::Nothing) {
-            return Err(Refusal::LockFull);
-        }
+        let counted = Counted::one_more(&self.count, self.most(&ask));
+        let counted = counted.ok_or(Refusal::LockFull)?;
         let token = self.raw.lock_by(ask)?;
         std::mem::forget(counted);
         Ok(token)
@@ -143,15 +152,15 @@ unsafe impl<L: RawOwnedMutex> RawOwnedMutex for Limited<L> {
         asked: &mut Asked,
         waker: &Waker,
     ) -> Poll<Result<L::Token, Refusal>> {
-        let (counted, before) = match asked.kept.leave_limit() {
-            true => (Counted(&self.count), 0),
-            false => Counted::one_more(&self.count),
+        let counted = match asked.kept.leave_limit() {
+            true => Some(Counted(&self.count)),
+            false => Counted::one_more(&self.count, self.most(&ask)),
         };
-        if before >= self.limit && matches!(ask.replaced(), Replaced::Nothing) {
+        let Some(counted) = counted else {
             // It may be in the queue, if it was polled before, and foreign code has panicked then.
             self.raw.forget_by(ask.owner, ask.mode, asked);
             return Poll::Ready(Err(Refusal::LockFull));
-        }
+        };
         let outcome = self.raw.poll_by(ask, asked, waker);
         match &outcome {
             Poll::Pending => {

@@ -233,7 +233,7 @@ impl<L: RawRangeLock> RangeLock<L> {
     }
 }
 
-places!(RangeLock over RawOwned);
+places!(RangeLock over RawOwned, shared);
 
 impl<L: RawOwned> RangeLock<L> {
     for_tasks! {

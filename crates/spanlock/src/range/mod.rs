@@ -60,7 +60,7 @@ pub(crate) mod thread;
 mod wait;
 
 pub use guard::{Guards, GuardsIntoIter, LockGuard, ReadGuard, WriteGuard};
-pub use holding::{By, Holding, Lock, LockBy, OfPositions, Place, Reentrant, TryLock};
+pub use holding::{By, Holding, Lock, LockBy, OfPositions, Place, Reentrant, SharedPlace, TryLock};
 pub use id::OwnerId;
 pub use limited::Limited;
 #[doc(inline)]

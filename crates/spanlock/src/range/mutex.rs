@@ -60,6 +60,13 @@ impl<L: RawOwnedMutex> RangeMutex<L> {
     /// assert!(blocks.try_lock(0..4).is_some() && blocks.try_lock(15..16).is_none());
     /// # Ok::<(), spanlock::range::Refusal>(())
     /// ```
+    ///
+    /// Nothing of it is shared, also by owners:
+    ///
+    /// ```compile_fail,E0599
+    /// # use spanlock::range::{Owner, RangeMutex};
+    /// let _ = RangeMutex::new().by(&Owner::new()).read(0..8);
+    /// ```
     pub fn by<'o>(&self, owner: &'o Owner) -> By<'o, &Self> {
         By::new(self, owner)
     }

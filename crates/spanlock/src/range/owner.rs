@@ -264,11 +264,19 @@ impl Owner {
         let Some(inner) = self.inner() else {
             return Ok(());
         };
-        if Inner::ranges(inner.add(uses)) < inner.limit {
+        if inner.limit == usize::MAX {
+            inner.add(uses);
             return Ok(());
         }
-        inner.uses.fetch_sub(uses, Ordering::Relaxed);
-        Err(Refusal::TooMany)
+        let add = |before: u64| {
+            let has_room = Inner::ranges(before) < inner.limit && before & Inner::TOO_MANY == 0;
+            has_room.then(|| before + uses)
+        };
+        // Relaxed: as in `Inner::add`. In one step: a request that is refused refuses no other.
+        let added = inner
+            .uses
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        added.map(drop).map_err(|_| Refusal::TooMany)
     }
 
     /// Whether it may ask for `ranges` more ranges, as far as a look can tell.

@@ -120,7 +120,8 @@ pub unsafe trait RawRangeMutex {
     /// The range that was asked for, or what is held of it in whole granules. `None` if the lock does not keep it.
     ///
     /// # Safety
-    /// `token` came from this lock, and what it acquired is still held.
+    /// `token` came from this lock, and what it acquired is still held. The caller may be any thread, and several may
+    /// call this at a time: an implementation only reads the token.
     unsafe fn span_of(&self, _token: &Self::Token) -> Option<Span> {
         None
     }

@@ -2,11 +2,11 @@
 
 use super::convert::Counted;
 use super::located::Leads;
-use super::{Gained, Holding, LockBy, Piece, Pieces, Place};
+use super::{Gained, Holding, LockBy, Piece, Pieces, Place, SharedPlace};
 use crate::range::many::{self, Several};
 use crate::range::order::{Order, Ranges};
 use crate::range::owner::{Owner, Refusal};
-use crate::range::raw::{AskBy, Mode, RawOwned, RawOwnedMutex, RawRangeMutex, Wait};
+use crate::range::raw::{AskBy, Mode, RawOwnedMutex, RawRangeMutex, Wait};
 use crate::range::sought::Sought;
 use prim::clock::{Duration, Instant};
 use std::ops::RangeBounds;
@@ -217,7 +217,7 @@ impl<P: Place> Holding<P> {
 }
 
 /// Of locks that grant shared ranges.
-impl<P: Place<Raw: RawOwned> + Clone> By<'_, P> {
+impl<P: SharedPlace + Clone> By<'_, P> {
     /// Locks a range; blocks while others hold some of it in the way. An empty range is granted at once.
     ///
     /// # Errors

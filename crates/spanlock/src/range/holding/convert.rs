@@ -3,7 +3,7 @@
 //! The edges cited are the parent module's.
 
 use super::located::Leads;
-use super::{Holding, Piece, Pieces, Place, TokenAt};
+use super::{Holding, Piece, Pieces, Place, SharedPlace, TokenAt};
 use crate::range::order::{Order, Ranges};
 use crate::range::owner::{Owner, Refusal};
 use crate::range::raw::{AskBy, Mode, RawOwned, RawOwnedMutex, RawRangeMutex, Wait};
@@ -36,7 +36,7 @@ impl<P: Place> Cut<P> {
     }
 }
 
-impl<P: Place<Raw: RawOwned>> Holding<P> {
+impl<P: SharedPlace> Holding<P> {
     #[track_caller]
     pub(super) fn convert_within(
         &mut self,

@@ -47,6 +47,11 @@ pub trait Place: located::Located {}
 
 impl<P: located::Located> Place for P {}
 
+/// A [place](Place) of a lock that grants shared ranges, too: of any but [`RangeMutex`](crate::range::RangeMutex).
+/// Sealed.
+#[diagnostic::on_unimplemented(message = "the lock behind `{Self}` grants no shared ranges")]
+pub trait SharedPlace: Place<Raw: RawOwned> {}
+
 pub(super) mod located {
     use crate::range::order::Ranges;
     use crate::range::raw::{RawOwnedMutex, RawRangeMutex};
@@ -153,6 +158,11 @@ pub(super) use over_positions;
 
 /// A typed lock, as a place.
 macro_rules! places {
+    ($Lock:ident over RawOwned, shared) => {
+        places!($Lock over RawOwned);
+        impl<L: RawOwned> $crate::range::SharedPlace for &$Lock<L> {}
+        impl<L: RawOwned> $crate::range::SharedPlace for Arc<$Lock<L>> {}
+    };
     ($Lock:ident over $Raw:ident) => {
         places!(@&$Lock<L>, $Lock, $Raw);
         places!(@Arc<$Lock<L>>, $Lock, $Raw);
@@ -361,7 +371,7 @@ impl<P: OfPositions> Holding<P> {
 }
 
 /// Of locks that grant shared ranges.
-impl<P: Place<Raw: RawOwned>> Holding<P> {
+impl<P: SharedPlace> Holding<P> {
     /// From now on the owner holds `range` in `mode`: what it holds of it is converted, and what it does not hold of it
     /// is acquired. What it holds elsewhere stays. Blocks while others hold some of `range` in the way.
     ///

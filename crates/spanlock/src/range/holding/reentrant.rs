@@ -11,10 +11,10 @@
 
 use super::located::Leads;
 use super::tasks::Until;
-use super::{By, Holding, Place};
+use super::{By, Holding, Place, SharedPlace};
 use crate::range::order::{Order, Ranges};
 use crate::range::owner::Refusal;
-use crate::range::raw::{Mode, RawOwned, Wait};
+use crate::range::raw::{Mode, Wait};
 use crate::range::sought::Sought;
 use crate::range::span::Span;
 use prim::clock::Duration;
@@ -111,7 +111,7 @@ impl Divided {
     }
 }
 
-impl<P: Place<Raw: RawOwned> + Clone> By<'_, P> {
+impl<P: SharedPlace + Clone> By<'_, P> {
     /// An empty holding of what the owner may lock again and again.
     pub fn reentrant(&self) -> Reentrant<P> {
         Reentrant {
@@ -121,7 +121,7 @@ impl<P: Place<Raw: RawOwned> + Clone> By<'_, P> {
     }
 }
 
-impl<P: Place<Raw: RawOwned>> Reentrant<P> {
+impl<P: SharedPlace> Reentrant<P> {
     /// What is held.
     pub fn holding(&self) -> &Holding<P> {
         &self.holding
@@ -271,7 +271,7 @@ impl<P: Place<Raw: RawOwned>> Reentrant<P> {
 }
 
 /// For tasks.
-impl<P: Place<Raw: RawOwned> + Clone> Reentrant<P> {
+impl<P: SharedPlace + Clone> Reentrant<P> {
     /// As [`lock`](Self::lock), for a task: a future, which waits without blocking a thread. Dropping it leaves what
     /// was held as it was. Leaking it locks for good what it has gained so far, and leaves its request in the queue.
     ///

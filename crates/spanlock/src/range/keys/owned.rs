@@ -4,7 +4,7 @@ use super::OverKeys;
 use super::order::KeyOrder;
 use super::{Compare, Key, KeyRange, KeyRangeLock};
 use crate::range::holding::{
-    By, Holding, Lock, LockBy, Place, TryLock,
+    By, Holding, Lock, LockBy, Place, SharedPlace, TryLock,
     located::{Inside, Leads, Located},
     of_anonymous,
 };
@@ -49,6 +49,8 @@ macro_rules! places {
             type By = C;
             type Over = L;
         }
+
+        impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> SharedPlace for $Place {}
 
         impl<K: ?Sized + Key, C: Compare<K>, L: OverKeys<K, C>> Located for $Place {
             type Raw = L;

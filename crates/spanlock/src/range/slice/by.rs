@@ -3,7 +3,7 @@
 use super::{LentRead, LentWrite, OwnedSliceReadGuard, OwnedSliceWriteGuard, RangeLocked, Whole};
 use super::{positions, within};
 use crate::range::holding::{
-    Holding, OfPositions,
+    Holding, OfPositions, SharedPlace,
     located::{Inside, Located},
     of_anonymous, over_positions,
 };
@@ -31,6 +31,9 @@ impl<T, L: RawOwned> Located for &RangeLocked<T, L> {
         self.lock.raw()
     }
 }
+
+impl<T, L: RawOwned> SharedPlace for &RangeLocked<T, L> {}
+impl<T, L: RawOwned> SharedPlace for Arc<RangeLocked<T, L>> {}
 
 impl<T, L: RawOwned> Located for Arc<RangeLocked<T, L>> {
     type Raw = L;

@@ -1,9 +1,9 @@
 //! What a slice lends: a part of it, for as long as its range is held.
 
 use crate::range::guard::{Guards, ReadGuard, WriteGuard};
-use crate::range::holding::{Holding, OfPositions, Place, Until};
+use crate::range::holding::{Holding, OfPositions, Place, SharedPlace, Until};
 use crate::range::owner::Refusal;
-use crate::range::raw::{RawOwned, RawRangeLock, Wait};
+use crate::range::raw::{RawRangeLock, Wait};
 use crate::range::slots::RawSlots;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -255,7 +255,7 @@ impl<T, P: OfPositions + Clone> LentRead<[T], Whole<P>> {
     }
 }
 
-impl<T, P: Place<Raw: RawOwned>> LentRead<[T], Whole<P>> {
+impl<T, P: SharedPlace> LentRead<[T], Whole<P>> {
     /// Waits to have the range alone, which is shared meanwhile: see [`Holding::upgrade`].
     ///
     /// # Errors
@@ -356,7 +356,7 @@ fn halves<T>(slice: *mut [T], at: usize) -> [*mut [T]; 2] {
     ]
 }
 
-impl<T, P: Place<Raw: RawOwned>> LentWrite<[T], Whole<P>> {
+impl<T, P: SharedPlace> LentWrite<[T], Whole<P>> {
     /// Keeps the range, but shares it from now on.
     pub fn downgrade(mut self) -> LentRead<[T], Whole<P>> {
         self.hold.0.downgrade();

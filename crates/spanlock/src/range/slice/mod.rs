@@ -288,7 +288,8 @@ impl<T, L: RawRangeLock> RangeLocked<T, L> {
 fn apart<R: RangeBounds<usize>, const N: usize>(ranges: [R; N], len: usize) -> [Range<usize>; N] {
     let ranges = ranges.map(|range| within(range, len));
     for (at, one) in ranges.iter().enumerate() {
-        let overlaps = |other: &&Range<usize>| one.start < other.end && other.start < one.end;
+        // An empty range has no element, wherever it is.
+        let overlaps = |other: &&Range<usize>| one.start.max(other.start) < one.end.min(other.end);
         if let Some(other) = ranges[..at].iter().find(overlaps) {
             panic!(
                 "ranges {other:?} and {one:?} overlap: expected each element to be asked for once"

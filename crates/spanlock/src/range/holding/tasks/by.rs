@@ -1,11 +1,11 @@
 //! What an owner asks for: one range or several.
 
 use super::super::by::{OwnerRanges, alone};
-use super::super::{By, Holding, Place};
+use super::super::{By, Holding, Place, SharedPlace};
 use super::{LockBy, Until};
 use crate::range::many::EMPTY_HANDED_ROUNDS;
 use crate::range::owner::Refusal;
-use crate::range::raw::{Mode, RawOwned, Wait};
+use crate::range::raw::{Mode, Wait};
 use crate::range::sought::Sought;
 use prim::clock::Duration;
 use smallvec::{SmallVec, smallvec};
@@ -78,7 +78,7 @@ impl<P: Place + Clone> By<'_, P> {
     }
 }
 
-impl<P: Place<Raw: RawOwned> + Clone> By<'_, P> {
+impl<P: SharedPlace + Clone> By<'_, P> {
     /// As [`lock`](Self::lock), for a task: a future, which waits without blocking a thread.
     ///
     /// ```

@@ -2,11 +2,11 @@
 
 use super::super::convert::Cut;
 use super::super::located::Leads;
-use super::super::{Holding, Piece, Place};
+use super::super::{Holding, Piece, Place, SharedPlace};
 use super::{One, Until};
 use crate::range::order::Ranges;
 use crate::range::owner::Refusal;
-use crate::range::raw::{AskBy, Mode, RawOwned, Wait};
+use crate::range::raw::{AskBy, Mode, Wait};
 use crate::range::sought::Sought;
 use crate::range::span::Span;
 use prim::clock::Duration;
@@ -135,7 +135,7 @@ impl<P: Place + Clone> Holding<P> {
     }
 }
 
-impl<P: Place<Raw: RawOwned> + Clone> Holding<P> {
+impl<P: SharedPlace + Clone> Holding<P> {
     /// As [`convert`](Self::convert), for a task: a future, which waits without blocking a thread. Dropping it leaves
     /// what was held as it was.
     ///

@@ -15,7 +15,7 @@ mod convert;
 pub(super) use by::{All, Wanted, acquire_all};
 
 use super::located::Leads;
-use super::{Holding, Piece, Pieces, Place, TokenAt};
+use super::{Holding, Piece, Pieces, Place, TokenAt, of_anonymous};
 use crate::range::order::Ranges;
 use crate::range::owner::{Owner, Refusal};
 use crate::range::raw::{AskBy, Asked, Mode, RawOwnedMutex, Wait};
@@ -265,7 +265,7 @@ impl<P: Place> Future for Lock<P> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let outcome = ready!(Pin::new(&mut self.0).poll(context));
-        Poll::Ready(outcome.expect("nobody limits or cancels it"))
+        Poll::Ready(of_anonymous(outcome, Wait::Forever).expect("it waits for ever"))
     }
 }
 
