@@ -5,6 +5,7 @@
 
 use crate::store::error::{Error, Result};
 use crate::store::format::Block;
+use crate::store::format::page::ENTRY_SLOTS;
 use prim::atomic::{AtomicBool, AtomicUsize, Ordering};
 use prim::sync::Mutex;
 use smallvec::SmallVec;
@@ -21,7 +22,8 @@ const BATCH: usize = 64;
 pub(crate) enum Purpose {
     /// New data, and what a store can do without. It leaves the reserve alone.
     Data,
-    /// Pages of the logs that inodes lead to, and what a truncation needs. So a full store can still be emptied.
+    /// Pages of the logs that inodes lead to, and what a truncation needs. So a full store can still be emptied, and
+    /// opened.
     Upkeep,
 }
 
@@ -53,8 +55,8 @@ struct Pool {
 }
 
 impl Allocator {
-    /// All pages are free, except those whose bits are set.
-    pub(crate) fn new(used: &Bitmap, stocks: usize) -> Self {
+    /// All pages are free, except those whose bits are set. The store has so many inodes.
+    pub(crate) fn new(used: &Bitmap, inodes: u64, stocks: usize) -> Self {
         let blocks = used.blocks;
         let mut free: Vec<u64> = used.words.iter().map(|word| !word).collect();
         if let Some(last) = free.last_mut()
@@ -63,8 +65,10 @@ impl Allocator {
             *last &= (1 << (blocks % 64)) - 1;
         }
         let count = free.iter().map(|word| word.count_ones() as usize).sum();
-        // One page in 128, and at least what it takes to rewrite a short log.
-        let reserve = (blocks / 128).max(4);
+        // What it takes to rewrite the longest log: that of a file with an entry for each page, or that of directories
+        // with eight slots for each inode, its longest name and its attributes. At least what a short log takes.
+        let slots = blocks.max(8 * inodes as usize);
+        let reserve = slots.div_ceil(ENTRY_SLOTS).max(4);
         Self {
             stocks: (0..stocks.max(1))
                 .map(|_| Lines(Mutex::new(Vec::new())))
@@ -77,6 +81,11 @@ impl Allocator {
             reserve,
             is_short: AtomicBool::new(count < reserve),
         }
+    }
+
+    /// Whether some of the reserve is in use.
+    pub(crate) fn is_short(&self) -> bool {
+        self.is_short.load(Ordering::Relaxed)
     }
 
     /// Takes so many pages.
@@ -156,7 +165,7 @@ impl Allocator {
     /// These pages are free again.
     pub(crate) fn give_back(&self, mut blocks: &[Block]) {
         // Relaxed: a page that goes to a stock instead can be taken from there.
-        if self.is_short.load(Ordering::Relaxed) {
+        if self.is_short() {
             blocks = self.restore(blocks);
         }
         if blocks.is_empty() {
@@ -252,7 +261,7 @@ mod tests {
         for &block in used {
             assert!(bitmap.set(block));
         }
-        Allocator::new(&bitmap, 2)
+        Allocator::new(&bitmap, 16, 2)
     }
 
     #[test]

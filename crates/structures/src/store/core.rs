@@ -134,6 +134,19 @@ impl<M: Medium> Core<M> {
         })
     }
 
+    /// What the store could do without leaves the reserve whole: it is for what empties a full store, and for its next
+    /// opening.
+    ///
+    /// # Errors
+    /// [`Error::NoSpace`]: the reserve is in use.
+    pub(crate) fn leave_reserve(&self) -> Result<()> {
+        let is_whole = || match self.allocator.is_short() {
+            true => Err(Error::NoSpace),
+            false => Ok(()),
+        };
+        is_whole().or_else(|_| self.sync_for(is_whole, |limbo| limbo.blocks.is_empty()))
+    }
+
     /// Tries again when no sync is under way, which may just be freeing something, and after a sync.
     #[cold]
     fn sync_for<T>(&self, take: impl Fn() -> Result<T>, useless: fn(&Limbo) -> bool) -> Result<T> {

@@ -344,6 +344,9 @@ impl<L: RawRangeLock> Inode<L> {
         }
         // All writes before have committed, and all others come after: the truncation is a barrier.
         let _held = self.lock.0.write(..);
+        if size > self.size.load(Ordering::Acquire) {
+            core.leave_reserve()?;
+        }
         let time = self.later(core, self.logs.modified())?;
         let last = size / PAGE_BYTES;
         let kept = usize::try_from(size % PAGE_BYTES).expect("less than a page");

@@ -245,6 +245,9 @@ impl<M: Medium, L: RawRangeLock> Shared<M, L> {
     /// Checks a change, logs it, and makes it.
     fn change(&self, names: &mut Names, change: &Change) -> Result<()> {
         names.tree.check(change)?;
+        if !matches!(change, Change::Unlink { .. }) {
+            self.core.leave_reserve()?;
+        }
         let now = self.core.now();
         self.log_change(names, change, now)?;
         if let Some((ino, node)) = names.tree.apply(change, now) {

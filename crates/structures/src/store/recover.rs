@@ -238,7 +238,7 @@ fn begin<M: Medium, L: RawRangeLock>(
         superblock.update += 1;
         crate::store::core::write_superblock(&medium, &superblock)?;
     }
-    let allocator = Allocator::new(&loaded.used, options.stocks);
+    let allocator = Allocator::new(&loaded.used, loaded.superblock.inodes, options.stocks);
     let free_inodes = load::free_inodes(&superblock, &loaded.tree);
     Ok(Core::new(
         medium,

@@ -65,6 +65,75 @@ fn a_full_store_is_opened_after_a_crash() {
     file.truncate(0).expect("the reserve");
 }
 
+/// The longest name of a file with that number.
+fn long_name(number: usize) -> String {
+    format!("/{number:0>255}")
+}
+
+/// What comes to a full store leaves the reserve to those who empty it.
+#[test]
+fn a_full_store_of_many_names_is_emptied() {
+    let (_, store) = fresh();
+    let mut files = (0..63).map(long_name);
+    let before: Vec<_> = files.by_ref().take(20).collect();
+    for file in &before {
+        store.create(file, 0o600).expect("room");
+    }
+    fill(&store.open_file(&before[0]).expect("it is there"));
+    let more = files.take_while(|file| store.create(file, 0o600).is_ok());
+    let all: Vec<_> = before
+        .iter()
+        .cloned()
+        .chain(more.collect::<Vec<_>>())
+        .collect();
+    // The log grows with each, and is not rewritten any more for lack of pages.
+    let swap = |turn: usize| store.rename(&all[turn % 2], long_name(99 - turn % 2));
+    let back = |turn: usize| store.rename(long_name(99 - turn % 2), &all[turn % 2]);
+    let _ = (0..5000)
+        .take_while(|&turn| swap(turn).is_ok() && back(turn).is_ok())
+        .count();
+    for file in [long_name(98), long_name(99)] {
+        let _ = store.unlink(file);
+    }
+    for file in all {
+        match store.unlink(file) {
+            Ok(()) | Err(Error::NotFound) => {}
+            Err(error) => panic!("{error} instead of the reserve"),
+        }
+    }
+}
+
+/// Power is lost amid an entry of the directories' log, which is to be rewritten then: into more pages than are free.
+#[test]
+fn a_full_store_of_many_names_is_opened_after_a_crash() {
+    let (medium, store) = fresh();
+    for number in 0..60 {
+        store.create(long_name(number), 0o600).expect("room");
+    }
+    fill(&store.open_file(long_name(0)).expect("it is there"));
+    drop(store);
+    let mut image = vec![0; PAGES * PAGE];
+    medium.read(0, &mut image).expect("memory");
+    let mut pages = image.chunks_mut(PAGE);
+    let name = long_name(59);
+    let is_last = |page: &&mut [u8]| {
+        page.windows(name.len() - 1)
+            .any(|part| part == &name.as_bytes()[1..])
+    };
+    let page = pages.rfind(is_last).expect("it is there");
+    let end = page
+        .iter()
+        .rposition(|&byte| byte != 0)
+        .expect("it has entries")
+        + 1;
+    page[end.next_multiple_of(64)] = 1;
+    let (store, cause) = open(&Arc::new(Memory::from(image)));
+    assert_eq!(cause, Some(Cause::Crash));
+    for number in 0..60 {
+        store.unlink(long_name(number)).expect("the reserve");
+    }
+}
+
 /// The trunk is full, and none of the threads had written the file before: their groups have no logs there.
 #[test]
 fn threads_of_all_groups_empty_a_full_store() {
@@ -73,7 +142,7 @@ fn threads_of_all_groups_empty_a_full_store() {
     let pages = (0..).take_while(|page| file.write_at(&[7; PAGE], page * PAGE as u64).is_ok());
     let pages = pages.count() as u64;
     for by in 1..=GROUPS as u64 {
-        let truncated = on_another(|| file.truncate(pages * PAGE as u64 + by));
+        let truncated = on_another(|| file.truncate(pages * PAGE as u64 - by));
         truncated.expect("the trunk has room");
     }
     on_another(|| file.truncate(0)).expect("the trunk has room");
