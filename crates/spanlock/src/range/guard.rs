@@ -28,8 +28,8 @@ struct GuardedToken<T>(T);
 // SAFETY: the guard around it does not leave its thread. So the compiler names one reason why, and not two.
 unsafe impl<T> Send for GuardedToken<T> {}
 
-// SAFETY: a reference to a guard asks the lock for the range of the token, which any thread may do. Only the thread that
-// owns the guard releases it.
+// SAFETY: a reference to a guard asks the lock for the range of the token, which any thread may do. Only the thread
+// that owns the guard releases it.
 unsafe impl<L: RawRangeMutex + Sync> Sync for HeldToken<'_, L> {}
 
 impl<'a, L: RawRangeMutex> HeldToken<'a, L> {

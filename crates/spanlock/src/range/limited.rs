@@ -57,8 +57,8 @@ impl<L> Limited<L> {
         &self.raw
     }
 
-    /// How many ranges there may be with that request. What an owner has already is never refused, also if it is held in
-    /// more pieces.
+    /// How many ranges there may be with that request. What an owner has already is never refused, also if it is held
+    /// in more pieces.
     fn most<T>(&self, ask: &AskBy<'_, T>) -> usize {
         match ask.replaced() {
             Replaced::Nothing => self.limit,

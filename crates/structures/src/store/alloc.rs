@@ -5,7 +5,6 @@
 
 use crate::store::error::{Error, Result};
 use crate::store::format::Block;
-use crate::store::format::page::ENTRY_SLOTS;
 use prim::atomic::{AtomicBool, AtomicUsize, Ordering};
 use prim::sync::Mutex;
 use smallvec::SmallVec;
@@ -16,6 +15,9 @@ pub(crate) type Blocks = SmallVec<[Block; 4]>;
 
 /// Pages that a stock takes from the bitmap at a time: as many as a word has bits.
 const BATCH: usize = 64;
+
+/// Slots that a log page has for entries, at least: 64, but for its header and what is left at its end.
+const SLOTS_IN_USE: usize = 56;
 
 /// What pages are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +70,7 @@ impl Allocator {
         // What it takes to rewrite the longest log: that of a file with an entry for each page, or that of directories
         // with eight slots for each inode, its longest name and its attributes. At least what a short log takes.
         let slots = blocks.max(8 * inodes as usize);
-        let reserve = slots.div_ceil(ENTRY_SLOTS).max(4);
+        let reserve = slots.div_ceil(SLOTS_IN_USE).max(4);
         Self {
             stocks: (0..stocks.max(1))
                 .map(|_| Lines(Mutex::new(Vec::new())))

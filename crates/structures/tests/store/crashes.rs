@@ -127,8 +127,8 @@ const OTHERS: [&str; 4] = ["/bar", "/A/foo", "/A/bar", "/B/foo"];
 /// their writes find room.
 #[test]
 fn full_stores() {
-    // More pages than these have no room, and from 37 on logs have to be compacted.
-    let stores = (35..=39).map(|pages| {
+    // More pages than these have no room, and from 36 on logs have to be compacted.
+    let stores = (34..=38).map(|pages| {
         let mut before = vec![Op::Mkdir("/A"), Op::Mkdir("/B"), Op::Create("/foo")];
         before.extend(OTHERS.map(Op::Create));
         before.push(Op::Write("/foo", 0, pages * 4096, 1));
@@ -149,7 +149,7 @@ fn full_stores() {
 /// A recovery of a nearly full store writes into pages that it has dropped, for lack of others. It may be crashed.
 #[test]
 fn recoveries_of_full_stores() {
-    for (pages, rounds) in [(31, 30), (30, 35), (31, 140)] {
+    for (pages, rounds) in [(30, 30), (29, 35), (30, 140)] {
         let mut before = vec![Op::Mkdir("/A"), Op::Mkdir("/B"), Op::Create("/foo")];
         before.extend(OTHERS.map(Op::Create));
         let writes =
