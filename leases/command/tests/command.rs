@@ -263,9 +263,8 @@ fn what_was_granted_is_released_if_the_rest_is_not_free_in_time() {
     for server in ["postgres", "etcd"].into_iter().filter_map(Server::start) {
         let holder = server.running("--resource a --range 10..20", LONG, Stdio::null());
         server.fails(124, both, &[]);
-        let listed = server.ends(0, "status a", &[]);
-        let mut lines = listed.lines().filter(|line| line.contains("0..=4"));
-        assert!(!lines.any(|line| line.contains("held")), "{listed}");
+        let is_held = |line: &str| line.contains("0..=4") && line.contains("held");
+        assert!(!server.ends(0, "status a", &[]).lines().any(is_held));
         is_ended(holder);
     }
 }

@@ -415,8 +415,7 @@ impl<'a, P: Protocol, I: Index> ListAcquisition<'a, P, I> {
         let mine = self.node();
         let mut walk = self.walk(pin);
         let mut tries = 0;
-        // A walk from the head would have passed at least the ranges that this thread holds before the place where this
-        // walk begins.
+        // From the head, the walk would have passed at least what this thread holds before the place where it begins.
         let mut steps = self.behind.map_or(0, |behind| behind.ranges);
         while tries < TRIES {
             // [cut-off] More than once, if the walk begins at a start hint that leaves just then.

@@ -33,7 +33,6 @@ use crate::range::span::Span;
 use crate::range::thread::{self, ThreadRecord};
 use prim::atomic::Ordering;
 use prim::clock;
-use std::mem;
 use std::panic::Location;
 
 impl RawSlots {
@@ -470,38 +469,5 @@ impl RawSlots {
             Err(met) => Err(Blocker::Slot(met)),
         };
         settled.inspect_err(|_| self.withdraw(board, slot))
-    }
-
-    /// Looks for what is in the way of a request that is announced in that slot. Where the thread is in a walk already,
-    /// in a comparison of keys that asks for this range, the look panics, and the announcement ends.
-    #[cold] // The annex is in use, or the list that the lock came from.
-    pub(super) fn look_while_announced<R>(
-        &self,
-        board: &Board,
-        slot: &Slot,
-        look: impl FnOnce() -> R,
-    ) -> R {
-        struct Announced<'a>(&'a RawSlots, &'a Board, &'a Slot);
-
-        impl Drop for Announced<'_> {
-            fn drop(&mut self) {
-                let &mut Self(lock, board, slot) = self;
-                lock.withdraw(board, slot);
-                if !slot.is_home() {
-                    board.give_back(slot);
-                }
-            }
-        }
-
-        let announced = Announced(self, board, slot);
-        let looked = look();
-        mem::forget(announced);
-        looked
-    }
-
-    /// Ends the announcement of a request that was not granted.
-    #[cold]
-    fn withdraw(&self, board: &Board, slot: &Slot) {
-        self.leave(board, slot);
     }
 }

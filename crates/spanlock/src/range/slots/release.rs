@@ -1,10 +1,11 @@
-//! How a range is released and downgraded. The edges cited are the parent module's.
+//! How a range is released and downgraded, and an announcement withdrawn. The edges cited are the parent module's.
 
 use super::RawSlots;
 use super::board::Board;
 use super::slot::Slot;
 use super::state::State;
 use super::token::{Granted, Token};
+use std::mem;
 
 impl RawSlots {
     /// # Safety
@@ -77,6 +78,39 @@ impl RawSlots {
     pub(super) fn leave(&self, board: &Board, slot: &Slot) {
         board.strike(slot.take_places());
         self.end(slot);
+    }
+
+    /// Looks for what is in the way of a request that is announced in that slot. Where the thread is in a walk already,
+    /// in a comparison of keys that asks for this range, the look panics, and the announcement ends.
+    #[cold] // The annex is in use, or the list that the lock came from.
+    pub(super) fn look_while_announced<R>(
+        &self,
+        board: &Board,
+        slot: &Slot,
+        look: impl FnOnce() -> R,
+    ) -> R {
+        struct Announced<'a>(&'a RawSlots, &'a Board, &'a Slot);
+
+        impl Drop for Announced<'_> {
+            fn drop(&mut self) {
+                let &mut Self(lock, board, slot) = self;
+                lock.withdraw(board, slot);
+                if !slot.is_home() {
+                    board.give_back(slot);
+                }
+            }
+        }
+
+        let announced = Announced(self, board, slot);
+        let looked = look();
+        mem::forget(announced);
+        looked
+    }
+
+    /// Ends the announcement of a request that was not granted.
+    #[cold]
+    pub(super) fn withdraw(&self, board: &Board, slot: &Slot) {
+        self.leave(board, slot);
     }
 
     /// Ends what is announced in a slot that is not listed.
